@@ -27,6 +27,7 @@ from surelist._scalars import as_fraction as as_fraction
 from surelist._scalars import as_level as as_level
 from surelist._scalars import as_positive as as_positive
 from surelist._scalars import as_rate as as_rate
+from surelist._scalars import as_text as as_text
 from surelist._scalars import as_whole_k as as_whole_k
 from surelist._scalars import real as real
 from surelist._scalars import share_meant as share_meant
@@ -155,6 +156,18 @@ def as_labels(values: object, name: str = "labels", missing: str | None = None) 
     return qualified, count
 
 
+def labelled_rows(
+    scores: object, labels: object, missing: str | None = None, prefix: str = ""
+) -> tuple[Scores, Mask, int]:
+    """Scores, who is qualified, and how many missing labels were counted as not; one of each per row."""
+    require_one_index(scores=scores, labels=labels)
+    array = as_scores(scores, f"{prefix}scores")
+    qualified, count = as_labels(labels, f"{prefix}labels", missing)
+    require_rows(array, f"{prefix}scores")
+    require_length(qualified, len(array), f"{prefix}labels")
+    return array, qualified, count
+
+
 def as_drawn_labels(values: object, name: str = "labels") -> Scores:
     """0, 1 or NaN where a row was not drawn."""
     array = _column(values, name)
@@ -269,15 +282,6 @@ def _id_text(value: object, row: int, name: str) -> str:
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise InvalidInput(name, expected="text or whole numbers", got=shown(value), row=row)
     return as_text(str(value), name)
-
-
-def as_text(text: str, name: str) -> str:
-    """Text that can be written as UTF-8."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise InvalidInput(name, expected="text that UTF-8 can hold", got=repr(text)) from None
-    return text
 
 
 def set_value(struct: Struct, name: str, value: object) -> None:

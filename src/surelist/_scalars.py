@@ -1,4 +1,4 @@
-"""One number, flag or choice from outside, checked, and the wording of its errors.
+"""One number, flag, choice or text from outside, checked, and the wording of its errors.
 
 Columns are read in ``_check``, which offers these names too.
 """
@@ -125,3 +125,12 @@ def real(value: object, name: str) -> float:
 def shown(value: object) -> str:
     text = repr(value.item() if isinstance(value, np.generic) else value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def as_text(text: str, name: str) -> str:
+    """Text that can be written as UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput(name, expected="text that UTF-8 can hold", got=repr(text)) from None
+    return text

@@ -282,6 +282,11 @@ class NotCertifiable(SurelistError):
     by the promise; fresh rows are, and for ``Expected`` targets ``rule="simultaneous"`` or a campaign
     started on those.
 
+    Parameters
+    ----------
+    shortfall : Shortfall
+        What was asked, what the rows have, what it would take.
+
     Examples
     --------
     >>> import surelist as sl

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -41,7 +43,7 @@ def test_a_campaign_draws_its_lists_and_its_alarm(rows, tmp_path):
     while not campaign.alarm:
         listed = campaign.screen(rng.normal(size=100))
         campaign.review(campaign.pools, np.zeros(int(listed.sum())))
-    axes = campaign.plot(path=tmp_path / "campaign.png")
+    axes: Any = campaign.plot(path=tmp_path / "campaign.png")
     assert (tmp_path / "campaign.png").stat().st_size > 5000
     assert [line.get_ydata()[0] for line in axes.lines[1::2]][: len(campaign.updates)] == pytest.approx(
         [update.floor for update in campaign.updates]
@@ -55,7 +57,7 @@ def test_a_monitor_draws_its_intervals_beside_the_promise(rows, tmp_path):
     scores, labels = rows
     monitor = sl.Monitor(sl.calibrate(scores, labels, sl.Expected(5, 100)))
     monitor.observe(qualified=6, pool_size=100)
-    axes = monitor.plot(path=tmp_path / "monitor.pdf")
+    axes: Any = monitor.plot(path=tmp_path / "monitor.pdf")
     assert (tmp_path / "monitor.pdf").read_bytes().startswith(b"%PDF")
     (segment,) = axes.collections[0].get_segments()
     assert segment[:, 1].tolist() == pytest.approx(list(monitor.interval))
@@ -65,7 +67,7 @@ def test_a_monitor_draws_its_intervals_beside_the_promise(rows, tmp_path):
 def test_drift_draws_both_shares(rows):
     scores, _ = rows
     shift = sl.drift(scores, scores[:200] + 1)
-    bars = shift.plot().patches
+    bars: Any = shift.plot().patches
     assert [bar.get_height() for bar in bars] == pytest.approx([shift.share_before, shift.share_now])
 
 

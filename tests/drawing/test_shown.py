@@ -169,9 +169,8 @@ def test_a_selection_shows_itself():
     done = sl.select_table(table, objects()["grouped"], score="score", group="group", pool="pool")
     assert repr(done) == f"<Selection: {done.shortlisted:,} of 1,500 candidates on the shortlist>"
     assert Tags(done._repr_html_()).tags <= ALLOWED
-    assert done.plot().patches[0].get_height() == pytest.approx(
-        done.pools[0].shortlisted / done.pools[0].candidates
-    )
+    bars: Any = done.plot().patches
+    assert bars[0].get_height() == pytest.approx(done.pools[0].shortlisted / done.pools[0].candidates)
     assert "pools; " in done.describe()
 
 

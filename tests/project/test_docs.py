@@ -132,6 +132,17 @@ def test_public_functions_say_what_they_take_return_and_raise():
             assert f"{section}\n{'-' * len(section)}\n" in said, f"{each.__name__}: {section}"
 
 
+def test_public_classes_say_what_they_hold():
+    """Warnings, and errors that say nothing but their message, hold nothing."""
+    import surelist as sl
+
+    plain = {"SurelistError", "MissingDependency", "PolicyFileError"}
+    for name in sl.__all__:
+        value = getattr(sl, name)
+        if inspect.isclass(value) and not issubclass(value, Warning) and name not in plain:
+            assert "Parameters\n----------\n" in (inspect.getdoc(value) or ""), name
+
+
 def test_every_command_is_in_the_docs():
     from surelist.cli import COMMANDS
 

@@ -390,7 +390,7 @@ def test_a_refusal_mentions_campaigns_only_where_there_are_any(target):
 def test_a_policy_draws_the_scores_it_keeps(tmp_path):
     pytest.importorskip("matplotlib")
     policy = sl.calibrate(SCORES, LABELS, TARGET)
-    axes = policy.plot(path=tmp_path / "scores.png")
+    axes: Any = policy.plot(path=tmp_path / "scores.png")
     assert (tmp_path / "scores.png").stat().st_size > 1_000
     assert len(axes.lines) == 3  # the curve, the threshold, and the point on it
     step = policy.cutoffs[0].steps[0]

@@ -11,12 +11,16 @@ import os
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from surelist._files import writing
 from surelist.errors import InvalidInput, MissingDependency
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes as Axes
+    from numpy.typing import ArrayLike
 
 COLOURS = {
     "oracle": "#444444",
@@ -64,7 +68,7 @@ class Rate(Struct, frozen=True):
     promised: float | None
 
 
-def new_axes(width: float = 7.0, height: float = 4.2, *, shown: bool = False) -> Any:
+def new_axes(width: float = 7.0, height: float = 4.2, *, shown: bool = False) -> Axes:
     """Axes on a figure of their own, without touching any global state; ``shown``: on one of pyplot's."""
     _require_matplotlib()
     if shown:
@@ -75,7 +79,7 @@ def new_axes(width: float = 7.0, height: float = 4.2, *, shown: bool = False) ->
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.add_subplot()
+    axes: Axes = figure.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25)
     return axes
@@ -95,17 +99,17 @@ def _require_matplotlib() -> None:
         raise MissingDependency("Pictures need matplotlib: pip install 'surelist[plots]'.")
 
 
-def save(ax: Any, path: str | os.PathLike[str], dpi: int = 150) -> None:
+def save(ax: Axes, path: str | os.PathLike[str], dpi: int = 150) -> None:
     """Write the figure of ``ax``, complete or not at all."""
     path = check_picture(path)
     with writing(path) as temporary:
-        ax.figure.savefig(temporary, dpi=dpi, format=path.suffix[1:].lower())
+        ax.figure.figure.savefig(temporary, dpi=dpi, format=path.suffix[1:].lower())
 
 
 def draw_curves(
-    curves: Mapping[str, tuple[object, object]], pool_size: float, alpha: float, ax: object = None,
+    curves: Mapping[str, tuple[ArrayLike, ArrayLike]], pool_size: float, alpha: float, ax: Axes | None = None,
     path: File = None, mark: tuple[float, float] | None = None,
-) -> Any:  # fmt: skip
+) -> Axes:  # fmt: skip
     """Certified qualified candidates against list length, one step line per rule; ``mark`` is the choice."""
     axes = _axes(ax, path)
     for rule, (list_size, qualified) in curves.items():
@@ -120,8 +124,13 @@ def draw_curves(
 
 
 def draw_plan(
-    bands: Sequence[Band], oracle: float, enough: int | None, title: str, ax: object = None, path: File = None
-) -> Any:
+    bands: Sequence[Band],
+    oracle: float,
+    enough: int | None,
+    title: str,
+    ax: Axes | None = None,
+    path: File = None,
+) -> Axes:
     """Expected list length against the number of calibration rows, by rule, with the oracle."""
     axes = _axes(ax, path)
     for band in bands:
@@ -130,7 +139,8 @@ def draw_plan(
         axes.plot(band.rows, band.sizes, "o-", ms=3.5, color=colour, label=name)
         known = [(x, *ends) for x, ends in zip(band.rows, band.intervals, strict=True) if ends is not None]
         if known:
-            axes.fill_between(*zip(*known, strict=True), color=colour, alpha=0.15, lw=0)
+            at, low, high = zip(*known, strict=True)
+            axes.fill_between(at, low, high, color=colour, alpha=0.15, lw=0)
     if not math.isnan(oracle):
         axes.axhline(oracle, color=COLOURS["oracle"], ls="--", lw=1, label=NAMES["oracle"])
     if enough is not None:
@@ -142,8 +152,8 @@ def draw_plan(
 
 
 def draw_labels(
-    points: Sequence[tuple[int, bool]], ends: Sequence[int], ax: object = None, path: File = None
-) -> Any:
+    points: Sequence[tuple[int, bool]], ends: Sequence[int], ax: Axes | None = None, path: File = None
+) -> Axes:
     """Labels by rank, on a logarithmic scale, and where the list ends."""
     axes = _axes(ax, path)
     for qualified, name, colour in ((True, "qualified", "exact"), (False, "not qualified", "dkw")):
@@ -156,7 +166,7 @@ def draw_labels(
     return _finish(axes, path, f"{len(points):,} labels", "rank by score, best first", "")
 
 
-def draw_looks(hits: Numbers, looks: Numbers, title: str, ax: object = None, path: File = None) -> Any:
+def draw_looks(hits: Numbers, looks: Numbers, title: str, ax: Axes | None = None, path: File = None) -> Axes:
     """Hits against items drawn so far, and at each look the most hits that certify."""
     axes = _axes(ax, path)
     axes.step(range(len(hits)), hits, where="post", color=COLOURS["exact"], label="hits so far")
@@ -169,9 +179,9 @@ def draw_campaign(
     alarm: int | None,
     pool_size: float,
     title: str,
-    ax: object = None,
+    ax: Axes | None = None,
     path: File = None,
-) -> Any:
+) -> Axes:
     """List length over time, against about the shortest list any valid threshold could have."""
     axes = _axes(ax, path)
     for at, span in enumerate(spans):
@@ -188,7 +198,9 @@ def draw_campaign(
     return _finish(axes, path, title, "pools screened", f"candidates on the list, of {pool_size:g}")
 
 
-def draw_rates(rates: Sequence[Rate], title: str, y_title: str, ax: object = None, path: File = None) -> Any:
+def draw_rates(
+    rates: Sequence[Rate], title: str, y_title: str, ax: Axes | None = None, path: File = None
+) -> Axes:
     """Where each rate lies, as a bar from its lower to its upper end, and the promise as a mark."""
     axes = _axes(ax, path)
     at = range(len(rates))
@@ -196,7 +208,8 @@ def draw_rates(rates: Sequence[Rate], title: str, y_title: str, ax: object = Non
                 color=COLOURS["exact"], label="where the rate lies")  # fmt: skip
     known = [(number, each.promised) for number, each in enumerate(rates) if each.promised is not None]
     if known:
-        axes.scatter(*zip(*known, strict=True), marker="_", s=900, color=ALARM, label="promised")
+        numbers, promised = zip(*known, strict=True)
+        axes.scatter(numbers, promised, marker="_", s=900, color=ALARM, label="promised")
     axes.set_xticks(at, [each.name.replace("$", r"\$") for each in rates])
     axes.set_xlim(-0.5, len(rates) - 0.5)
     return _finish(axes, path, title, "", y_title)
@@ -204,8 +217,8 @@ def draw_rates(rates: Sequence[Rate], title: str, y_title: str, ax: object = Non
 
 def draw_scores(
     curves: Mapping[str, tuple[Numbers, Numbers]], thresholds: Mapping[float, float | None],
-    ax: object = None, path: File = None,
-) -> Any:  # fmt: skip
+    ax: Axes | None = None, path: File = None,
+) -> Axes:  # fmt: skip
     """The share of rows at or above each score, one line per group; thresholds with the share on the list."""
     axes = _axes(ax, path)
     for name, (scores, shares) in curves.items():
@@ -218,8 +231,8 @@ def draw_scores(
 
 
 def draw_shares(
-    shares: Mapping[str, float], title: str, y_title: str, ax: object = None, path: File = None
-) -> Any:
+    shares: Mapping[str, float], title: str, y_title: str, ax: Axes | None = None, path: File = None
+) -> Axes:
     """Some shares side by side."""
     axes = _axes(ax, path)
     bars = axes.bar(range(len(shares)), list(shares.values()), width=0.5, color=COLOURS["exact"])
@@ -233,7 +246,9 @@ def draw_shares(
     return _finish(axes, path, title, "", y_title)
 
 
-def draw_list(sizes: object, at_least: object, at_most: object, ax: object = None, path: File = None) -> Any:
+def draw_list(
+    sizes: ArrayLike, at_least: ArrayLike, at_most: ArrayLike, ax: Axes | None = None, path: File = None
+) -> Axes:
     """At least and at most how many of each length of a list are qualified."""
     axes = _axes(ax, path)
     axes.plot(sizes, at_least, color=COLOURS["exact"], drawstyle="steps-post", label="at least")
@@ -241,12 +256,12 @@ def draw_list(sizes: object, at_least: object, at_most: object, ax: object = Non
     return _finish(axes, path, "Qualified among the first n of this list", "n", "qualified")
 
 
-def _axes(ax: object, path: File) -> Any:
+def _axes(ax: Axes | None, path: File) -> Axes:
     """The axes to draw on. New ones are pyplot's, which notebooks show, unless the picture goes to a file."""
     return new_axes(shown=path is None) if ax is None else ax
 
 
-def _finish(axes: Any, path: File, title: str, x_title: str, y_title: str) -> Any:
+def _finish(axes: Axes, path: File, title: str, x_title: str, y_title: str) -> Axes:
     axes.set_title(title, loc="left", fontsize=10)
     axes.set_xlabel(x_title)
     axes.set_ylabel(y_title)

@@ -23,6 +23,7 @@ from surelist._check import MissingLabels
 from surelist._files import Versions, hold
 from surelist._version import __version__
 from surelist.bounds.sequential import FirstCrossing
+from surelist.drawing import axes
 from surelist.drawing.display import Display
 from surelist.errors import InvalidInput
 from surelist.filters import Filter
@@ -92,11 +93,7 @@ class Campaign(Saved):
         uncertified: Literal["refuse", "everyone"] = "refuse", missing_labels: MissingLabels = "error",
         audit_rate: float | None = None,
     ) -> None:  # fmt: skip
-        check.require_one_index(scores=scores, labels=labels)
-        array = check.as_scores(scores)
-        qualified, missing = check.as_labels(labels, missing=missing_labels)
-        check.require_rows(array, "scores")
-        check.require_length(qualified, len(array), "labels")
+        array, qualified, missing = check.labelled_rows(scores, labels, missing_labels)
         target = looks.as_target(target, audited=audit_rate is not None)
         state = CampaignState(
             target=msgspec.to_builtins(target),
@@ -290,7 +287,7 @@ class Campaign(Saved):
         self._look()
         return self.updates[-1]
 
-    def plot(self, ax: object = None, *, path: str | Path | None = None) -> Any:
+    def plot(self, ax: axes.Axes | None = None, *, path: str | Path | None = None) -> axes.Axes:
         """List length over time (needs the ``plots`` extra), to a file if given; returns the axes."""
         return campaign_text.draw(self, ax, path)
 

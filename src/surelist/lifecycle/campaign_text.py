@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from surelist._numerals import about
 from surelist._version import __version__
@@ -59,7 +59,7 @@ def describe(campaign: Campaign) -> str:
     return "\n".join([*lines, *([campaign.monitor.describe()] if campaign.monitor is not None else [])])
 
 
-def draw(campaign: Campaign, ax: object, path: str | Path | None) -> Any:
+def draw(campaign: Campaign, ax: axes.Axes | None, path: str | Path | None) -> axes.Axes:
     """List length over time, with the floor and the alarm."""
     starts = [update.pools for update in campaign.updates]
     ends = [*starts[1:], max(campaign.pools, starts[-1] + 1)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,6 +29,23 @@ CAVEAT = (
 @dataclass(frozen=True, repr=False)
 class Drift(Displayed):
     """How far the scores of a pool lie from those of the calibration rows.
+
+    Parameters
+    ----------
+    gap : float
+        The largest difference between the shares that score at least some value (Kolmogorov-Smirnov).
+    at : float
+        That value.
+    share_before, share_now : float
+        The shares of calibration rows and of candidates that score at least so much.
+    higher : float
+        The chance that a random candidate scores above a random calibration row, ties half.
+    p_value : float
+        How often a gap as large comes by chance where nothing has moved, at most.
+    rows, candidates : int
+        How many of each were compared.
+    caveat : str
+        What scores without labels cannot show.
 
     Examples
     --------
@@ -75,7 +92,7 @@ class Drift(Displayed):
             line, f"Largest gap between the shares: {gap}.", facts, folded=[("Caveat", [self.caveat])]
         )
 
-    def plot(self, ax: object = None, *, path: str | Path | None = None) -> Any:
+    def plot(self, ax: axes.Axes | None = None, *, path: str | Path | None = None) -> axes.Axes:
         """Where the gap is largest: both shares (needs the ``plots`` extra; ``path``: also a file)."""
         shares = {
             f"{self.rows:,} calibration rows": self.share_before,

@@ -339,7 +339,7 @@ class Labelling(Saved):
     def _display(self) -> Display:
         return self._state.display(self.describe())
 
-    def plot(self, ax: object = None, *, path: str | Path | None = None) -> Any:
+    def plot(self, ax: axes.Axes | None = None, *, path: str | Path | None = None) -> axes.Axes:
         """Labels by rank, and the threshold where there is one (needs the ``plots`` extra)."""
         ends = [verdict.listed for verdict in self._verdicts() if verdict.listed is not None]
         answers = [

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from msgspec.structs import replace
@@ -282,7 +282,7 @@ class Monitor(Saved):
             f"threshold {100 * low:.2f}% to {100 * high:.2f}%" + (UNKNOWN if unknown else ".")
         )
 
-    def plot(self, ax: object = None, *, path: str | Path | None = None) -> Any:
+    def plot(self, ax: axes.Axes | None = None, *, path: str | Path | None = None) -> axes.Axes:
         """Where the rates lie, and what was promised (needs the ``plots`` extra; ``path``: also a file)."""
         rates = [
             axes.Rate(claim.group or "all candidates", *self.intervals[claim.group], float(claim.rate))

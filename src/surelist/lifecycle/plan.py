@@ -77,6 +77,33 @@ class Needed:
 class Plan(Displayed):
     """A table of calibration sizes; ``describe`` prints it, ``plot`` draws it.
 
+    Parameters
+    ----------
+    target : promise
+        What is planned for.
+    alpha : float
+        How often it may be wrong.
+    basis, base_rate
+        What the plan supposes of the candidates, and the share of them that qualifies.
+    oracle : float
+        The list, or what it holds, if the population were known; NaN where no list would do.
+    table : tuple
+        One row for each calibration size: how often it certifies, and what lists to expect.
+    needed : tuple
+        From which size on it is certified half of the time, and in 9 of 10.
+    pools : int
+        For how many pools the policy is to be used.
+    enough : int, optional
+        The size from which on one more label saves less than one review over these pools.
+    unit, measure : str
+        What calibration sizes count, and what the table measures.
+    start : float, optional
+        Of a precision: where its walk should begin.
+    collection : int, optional
+        Candidates, where the promise is about these alone.
+    said : tuple of str
+        Of a collection: what each number of labels is expected to give.
+
     Examples
     --------
     >>> import surelist as sl
@@ -192,7 +219,7 @@ class Plan(Displayed):
             folded=[("Calibration sizes", _table(self, self.rules)), ("Certifiable", needed)],
         )
 
-    def plot(self, ax: object = None, *, path: str | Path | None = None) -> Any:
+    def plot(self, ax: axes.Axes | None = None, *, path: str | Path | None = None) -> axes.Axes:
         """Expected list length against n, and how many are enough (``plots`` extra; ``path``: a file)."""
         bands = []
         for rule in self.rules:
@@ -295,10 +322,7 @@ def populations(
         )
     if not isinstance(pilot, (tuple, list)) or len(pilot) != 2:
         raise InvalidInput("pilot", "expected (scores, labels).")
-    check.require_one_index(**dict(zip(("scores", "labels"), pilot, strict=True)))
-    scores = check.as_scores(pilot[0], "pilot scores")
-    labels, _ = check.as_labels(pilot[1], "pilot labels")
-    check.require_length(labels, len(scores), "pilot labels")
+    scores, labels, _ = check.labelled_rows(*pilot, prefix="pilot ")
     rows, qualified = len(scores), int(np.count_nonzero(labels))
     if qualified < 10 or qualified == rows:
         raise InvalidInput(

@@ -151,9 +151,7 @@ def plan_pools(
             "of how much the candidates of one pool resemble one another.",
         )
     check.require_one_index(**dict(zip(("scores", "labels", "pools"), pilot, strict=True)))
-    scores = check.as_scores(pilot[0], "pilot scores")
-    labels, _ = check.as_labels(pilot[1], "pilot labels")
-    check.require_length(labels, len(scores), "pilot labels")
+    scores, labels, _ = check.labelled_rows(pilot[0], pilot[1], prefix="pilot ")
     codes, number = check.as_codes(pilot[2], len(scores), "pilot pools")
     if number < 5 or not labels.any():
         raise InvalidInput("pilot", expected="5 pools or more with qualified rows", got=f"{number:,} pools")

@@ -260,7 +260,7 @@ class StopTest(Saved):
         ]
         return "\n".join(textwrap.fill(line, 100) for line in lines)
 
-    def plot(self, ax: object = None, *, path: str | Path | None = None) -> Any:
+    def plot(self, ax: axes.Axes | None = None, *, path: str | Path | None = None) -> axes.Axes:
         """Hits by items drawn, and how many each look allows (needs the ``plots`` extra)."""
         hits = [0, *np.cumsum([mark != "0" for mark in self._state.labels]).tolist()]
         title = f"Recall {percent(self._state.recall)}: {self._state_word()}"

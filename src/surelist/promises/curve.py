@@ -39,6 +39,19 @@ class GuaranteeCurve(Displayed, Struct, frozen=True, eq=False):
     from the calibration rows); at least ``qualified[i]`` of them are qualified on average
     (certified). Any point may be picked after looking [theory: simultaneous].
 
+    Parameters
+    ----------
+    list_size, qualified, threshold : array
+        One point for each list size.
+    pool_size : float
+        Candidates in a pool.
+    alpha : float
+        How often any point may be wrong.
+    rule : str
+        "simultaneous" or "dkw".
+    rows : int
+        Calibration rows behind it.
+
     Examples
     --------
     >>> import numpy as np
@@ -58,7 +71,9 @@ class GuaranteeCurve(Displayed, Struct, frozen=True, eq=False):
     rule: str
     rows: int
 
-    def plot(self, ax: object = None, *, k: float | None = None, path: str | Path | None = None) -> Any:
+    def plot(
+        self, ax: axes.Axes | None = None, *, k: float | None = None, path: str | Path | None = None
+    ) -> axes.Axes:
         """Draw the curve (needs the ``plots`` extra), on ``ax`` and to a file if given; returns the axes.
 
         ``k`` marks the shortest list on which that many are certified.
@@ -182,11 +197,7 @@ def pointwise_curve(
 def _curve(
     scores: object, labels: object, pool_size: float, alpha: float, rule: str, missing_labels: MissingLabels
 ) -> GuaranteeCurve:
-    check.require_one_index(scores=scores, labels=labels)
-    array = check.as_scores(scores)
-    qualified, _ = check.as_labels(labels, missing=missing_labels)
-    check.require_rows(array, "scores")
-    check.require_length(qualified, len(array), "labels")
+    array, qualified, _ = check.labelled_rows(scores, labels, missing_labels)
     pool_size = check.as_positive(pool_size, "pool_size")
     if pool_size < 1:
         raise InvalidInput("pool_size", expected="at least 1", got=f"{pool_size:g}")

@@ -80,6 +80,19 @@ class Evaluation(Displayed, Struct, frozen=True):
 
     ``consistent`` is None where such rows cannot speak for or against the promise; ``verdict`` says why.
 
+    Parameters
+    ----------
+    promise : str
+        What the policy promises, in a sentence.
+    kept : tuple
+        Of all rows and by group: shares listed, found, kept of the qualified and right of the listed.
+    pools : share, optional
+        Of the pools, those in which the promise was kept; for promises about pools.
+    consistent : bool, optional
+        Whether the rows are such as the promise allows.
+    verdict : str
+        That in words, with the numbers.
+
     Examples
     --------
     >>> import surelist as sl
@@ -116,7 +129,7 @@ class Evaluation(Displayed, Struct, frozen=True):
         plain: dict[str, Any] = msgspec.to_builtins(self)
         return plain
 
-    def plot(self, ax: object = None, *, path: str | Path | None = None) -> Any:
+    def plot(self, ax: axes.Axes | None = None, *, path: str | Path | None = None) -> axes.Axes:
         """Recall and precision of the list, with their intervals (``plots`` extra; ``path``: also a file)."""
         rates = [
             axes.Rate(f"{what}\n{'all' if each.group is None else each.group}", share.low, share.high, None)

@@ -62,6 +62,13 @@ class MeanRank(Struct, frozen=True, forbid_unknown_fields=True):
     Call it with a mapping of the same names to scores. The very scores that it was made from are refused:
     as a pool, or as ``unlabelled=``, they would no longer be candidates that it never saw.
 
+    Parameters
+    ----------
+    columns : dict
+        The ranks by each score, by its name.
+    kind, format
+        What its file says of itself.
+
     Examples
     --------
     >>> import numpy as np

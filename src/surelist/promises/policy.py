@@ -46,6 +46,15 @@ class ExcessBound(Struct, frozen=True):
 class Policy(Displayed, Certificate, frozen=True):
     """A certified shortlisting rule. Made by ``calibrate``, kept by ``save`` and ``load``.
 
+    Parameters
+    ----------
+    cutoffs : tuple
+        For each group and promise: thresholds, the rows behind them, and the proof.
+    alpha, rule
+        How often the promise may be wrong, and how it was certified.
+    everything else
+        The conditions under which it was certified, as ``show`` prints them and a file keeps them.
+
     Examples
     --------
     >>> import surelist as sl
@@ -200,7 +209,7 @@ class Policy(Displayed, Certificate, frozen=True):
         """What a person should look at: a score that ranks the wrong way, labels that are all alike, ties."""
         return wording.warnings(self)
 
-    def plot(self, ax: object = None, *, path: str | Path | None = None) -> Any:
+    def plot(self, ax: axes.Axes | None = None, *, path: str | Path | None = None) -> axes.Axes:
         """The share of calibration rows at or above each score, and the thresholds (``plots`` extra)."""
         curves = {
             cutoff.group or "calibration rows": cutoff.scores.shares()

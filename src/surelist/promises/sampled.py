@@ -32,10 +32,20 @@ BY_CHANCE = 1e-9  # how often labels that were drawn as is said may be refused
 class SampledLabels(Struct, frozen=True, eq=False):
     """Labels of rows that were drawn with known probability; missing (None, NaN) where not drawn.
 
-    ``above=a``: every row with a score of at least ``a`` was labelled, each of the others with the one
-    ``probability``. Without ``above``, ``probability`` is one number or one per row, none below
-    ``lowest_rate`` among the rows that score at least ``lowest_score`` (default: all). Rates, edge and
-    lowest score were fixed before labels were drawn, and never come from the labels.
+    Rates, edge and lowest score were fixed before labels were drawn, and never come from the labels.
+
+    Parameters
+    ----------
+    labels : array-like
+        0, 1, or missing where a row was not drawn.
+    probability : float or array-like
+        With which rows were drawn: one number, or one per row. With ``above``: that of each row below it.
+    above : float, optional
+        Every row with at least this score was labelled.
+    lowest_rate : float, optional
+        No probability is below this, among the rows that score at least ``lowest_score``.
+    lowest_score : float, optional
+        Rows that score lower may have been drawn with any probability. Default: none may.
 
     Examples
     --------

@@ -138,13 +138,9 @@ def score_bins(
     Tied scores share a bin. Rows without a label are left out: nobody knows whether they are
     qualified. This describes the labelled calibration rows; no promise rests on it.
     """
-    check.require_one_index(scores=scores, labels=labels)
-    array, column = check.as_scores(scores), np.asarray(labels)
-    qualified, missing = check.as_labels(column, missing=missing_labels)
-    check.require_rows(array, "scores")
-    check.require_length(qualified, len(array), "labels")
+    array, qualified, missing = check.labelled_rows(scores, labels, missing_labels)
     if missing:
-        known = ~np.isnan(check._numbers(column, "labels"))
+        known = ~np.isnan(check._numbers(np.asarray(labels), "labels"))
         array, qualified = array[known], qualified[known]
     if not len(array):
         return ()

@@ -107,7 +107,7 @@ class Selection(Displayed):
         folded = [("Groups, pools and checks of the pool", more)]
         return Display(short, line, facts, self.warnings, folded)
 
-    def plot(self, ax: object = None, *, path: str | os.PathLike[str] | None = None) -> Any:
+    def plot(self, ax: axes.Axes | None = None, *, path: str | os.PathLike[str] | None = None) -> axes.Axes:
         """The share shortlisted, by pool, by group or of all (``plots`` extra; ``path``: also a file)."""
         parts = {str(each.pool): (each.candidates, each.shortlisted) for each in self.pools} or self.groups
         parts = parts or {"all candidates": (self.candidates, self.shortlisted)}

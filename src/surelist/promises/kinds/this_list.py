@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from msgspec import Struct
@@ -186,6 +186,17 @@ class ListCurve(Struct, frozen=True, eq=False):
     ``at_least`` holds for all lengths at once, except with probability alpha over rows and pool together, so
     a length may be chosen after looking; so does ``at_most``, by itself.
 
+    Parameters
+    ----------
+    list_size, threshold : array
+        The lengths, from 1 on, and the score of the last one on each list.
+    at_least, at_most : array
+        Qualified candidates on each list.
+    rows : int
+        Labelled rows behind it.
+    alpha : float
+        How often any of ``at_least``, or any of ``at_most``, may be wrong.
+
     Examples
     --------
     >>> import surelist as sl
@@ -239,7 +250,7 @@ class ListCurve(Struct, frozen=True, eq=False):
             "The first n are those with the highest scores; who has the same score is listed together.",
         )
 
-    def plot(self, ax: object = None, *, path: str | Path | None = None) -> Any:
+    def plot(self, ax: axes.Axes | None = None, *, path: str | Path | None = None) -> axes.Axes:
         """At least and at most how many are qualified, by length (``plots`` extra; ``path``: also a file)."""
         return axes.draw_list(self.list_size, self.at_least, self.at_most, ax, path)
 
@@ -289,12 +300,9 @@ def curve_of_best(
     Nothing that is said of a list rests on scores below it. Everyone with the lowest score has to be there.
     """
     alpha = check.as_alpha(alpha)
-    check.require_one_index(scores=scores, labels=labels)
-    rows, others = check.as_scores(scores), check.as_scores(pool, "pool")
-    good, _ = check.as_labels(labels)
-    check.require_rows(rows, "scores")
+    rows, good, _ = check.labelled_rows(scores, labels)
+    others = check.as_scores(pool, "pool")
     check.require_rows(others, "pool")
-    check.require_length(good, len(rows), "labels")
     require_others(rows[rows >= others.min()], others)
     ordered, size = np.sort(others), candidates or len(others)
     thresholds = np.unique(others)[::-1]
