@@ -1,7 +1,7 @@
 """Every limit of speed in one table: what was measured, the limit beside it; exit 1 where one is broken.
 
     make bench                                     # what fits into five minutes
-    make bench-large                               # also 50 million rows, Spark, and longer turns
+    make bench-large                               # also 50 million rows, longer turns, and 100 million rows on Spark
     python benchmarks/limits.py --write            # the same, and docs/performance.md with its plot
 
 Ratios are of processor seconds, ours over bare, both sides in turns in one run, the best of several; see each
@@ -23,6 +23,7 @@ from pathlib import Path
 import core
 import scale
 import service
+import spark_cluster
 import start_up
 from figures import Figure, show
 
@@ -34,8 +35,9 @@ def measured(large: bool) -> list[Figure]:
     return [
         *core.figures(),
         *start_up.figures(15 if large else 7),
-        *scale.figures([20, 50] if large else [20], rounds=3, spark=large),
+        *scale.figures([20, 50] if large else [20], rounds=3),
         *service.figures(10 if large else 3),
+        *(spark_cluster.figures(100) if large else ()),
     ]
 
 

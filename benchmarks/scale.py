@@ -1,13 +1,13 @@
 """Calibrate per group and select from files: time and peak memory beside hand-written queries of the same engine.
 
     python benchmarks/scale.py                          # 20 million rows of Parquet; CSV; many small files
-    python benchmarks/scale.py --rows 20 50 --spark     # also Spark, local and on a cluster of two workers
+    python benchmarks/scale.py --rows 20 50
 
 Each engine runs in a process of its own and takes turns with its hand-written pair (count and order statistic;
 filter); the best round of each counts. Ratios are of processor seconds, which others on the machine disturb
 little, and of seconds on the wall. Memory is the peak of a process that calibrates and selects once, without
-the pair. Spark's processor seconds are those of its Java processes. Thresholds and lists of all
-contestants must be equal, or the run fails. The data live in a temporary folder that is removed at the end.
+the pair. Thresholds and lists of both must be equal, or the run fails. The data live in a temporary folder that
+is removed at the end. For Spark see ``spark_cluster.py``.
 """
 
 from __future__ import annotations
@@ -15,13 +15,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,7 +28,6 @@ from figures import Figure, show
 
 GROUPS = {"a": (5, 60), "b": (3, 30), "c": (1, 10)}  # k and pool size per group
 MILLION = 1_000_000
-MASTER = "SURELIST_BENCHMARK_MASTER"
 FILES = 200  # small ones
 LIMITS = {"calibrate": 1.5, "select": 1.2}
 BINS = 1 << 16
@@ -50,20 +47,20 @@ def make_data(path: Path, millions: float, how: str = "FORMAT parquet") -> None:
     )
 
 
-def calibrated(data: str, engine: str, **options: Any) -> Any:
+def calibrated(data: str, engine: str) -> Any:
     import surelist as sl
 
     target = {name: sl.Expected(*promise) for name, promise in GROUPS.items()}
     return sl.calibrate_table(
         data, score="score", label="label", target=target, groups=sl.Groups("group", purpose="benchmark"),
-        read=sl.Read(engine=engine, **options),  # type: ignore[arg-type]
+        read=sl.Read(engine=engine),  # type: ignore[arg-type]
     )  # fmt: skip
 
 
-def selected(data: str, policy: Any, output: str, engine: str, **options: Any) -> int:
+def selected(data: str, policy: Any, output: str, engine: str) -> int:
     import surelist as sl
 
-    read = sl.Read(engine=engine, **options)  # type: ignore[arg-type]
+    read = sl.Read(engine=engine)  # type: ignore[arg-type]
     return sl.select_table(data, policy, output=output, read=read).shortlisted
 
 
@@ -122,52 +119,10 @@ def polars_select(data: str, thresholds: dict[str, float], output: str) -> None:
     pl.scan_parquet(data).filter(chosen).sink_parquet(output)
 
 
-def spark_session(master: str | None) -> Any:
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder.appName("benchmark").master(master or "local[*]")
-    return builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
-
-
-def spark_thresholds(data: str, counts: dict[str, int]) -> dict[str, float]:
-    """The same in Spark SQL: sorted scores by group."""
-    spark = spark_session(os.environ.get(MASTER))
-    spark.read.parquet(data).createOrReplaceTempView("past")
-    spark.sql("SELECT `group`, count(*), sum(label) FROM past GROUP BY 1").collect()
-    return {
-        group: spark.sql(
-            f"SELECT score FROM past WHERE label = 1 AND `group` = '{group}' "
-            f"ORDER BY score DESC LIMIT 1 OFFSET {count - 1}"
-        ).collect()[0][0]
-        for group, count in counts.items()
-    }
-
-
-def spark_select(data: str, thresholds: dict[str, float], output: str) -> None:
-    chosen = " OR ".join(f"(`group` = '{g}' AND score >= {t!r}D)" for g, t in thresholds.items())
-    spark_session(os.environ.get(MASTER)).read.parquet(data).where(chosen).write.mode("overwrite").parquet(
-        output
-    )
-
-
 BY_HAND: dict[str, tuple[Callable[..., dict[str, float]], Callable[..., None]]] = {
     "polars": (polars_thresholds, polars_select),
     "duckdb": (duckdb_thresholds, duckdb_select),
-    "spark": (spark_thresholds, spark_select),
 }
-
-
-def processor_seconds() -> float:
-    """Of this process and of the Java processes of its session."""
-    used = time.process_time()
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            name, _, rest = stat.read_text().partition("(")[2].rpartition(")")
-        except OSError:
-            continue
-        if name == "java" and int(rest.split()[3]) == os.getsid(0):
-            used += sum(map(int, rest.split()[11:13])) / os.sysconf("SC_CLK_TCK")
-    return used
 
 
 def in_turns(
@@ -180,23 +135,22 @@ def in_turns(
     import surelist.workflows.tables  # noqa: F401
 
     find, filter = BY_HAND[engine]
-    options = {"spark_master": os.environ.get(MASTER)} if engine == "spark" else {}
     outputs = [os.path.join(folder, f"{engine}-{who}.parquet") for who in ("hand", "ours")]
-    policy = calibrated(data, engine, **options)
+    policy = calibrated(data, engine)
     thresholds = {str(name): value for name, value in policy.thresholds.items()}
     assert find(data, counts) == thresholds
     jobs: dict[str, Callable[[], Any]] = {
         "calibrate, bare": lambda: find(data, counts),
-        "calibrate, ours": lambda: calibrated(data, engine, **options),
+        "calibrate, ours": lambda: calibrated(data, engine),
         "select, bare": lambda: filter(data, thresholds, outputs[0]),
-        "select, ours": lambda: selected(data, policy, outputs[1], engine, **options),
+        "select, ours": lambda: selected(data, policy, outputs[1], engine),
     }
     best = {name: [float("inf")] * 2 for name in jobs}
     for _ in range(rounds):
         for name, job in jobs.items():
-            used, began = processor_seconds(), time.perf_counter()
+            used, began = time.process_time(), time.perf_counter()
             job()
-            took = processor_seconds() - used, time.perf_counter() - began
+            took = time.process_time() - used, time.perf_counter() - began
             best[name] = [min(pair) for pair in zip(best[name], took, strict=True)]
     wanted = duckdb.sql(f"SELECT count(*), sum(score) FROM {duckdb_source(outputs[0])}").fetchall()
     assert (
@@ -230,9 +184,7 @@ def child(job: str, *arguments: Any) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def compared(
-    engine: str, what: str, data: Path, rounds: int, folder: Path, *, held: bool = True
-) -> list[Figure]:
+def compared(engine: str, what: str, data: Path, rounds: int, folder: Path) -> list[Figure]:
     counts = {str(each.group): each.steps[0].critical_count for each in calibrated(str(data), "auto").cutoffs}
     best = child("in_turns", engine, str(data), counts, rounds, str(folder))
     found = []
@@ -240,13 +192,13 @@ def compared(
         cpu, wall = (
             ours / bare for ours, bare in zip(best[f"{job}, ours"], best[f"{job}, bare"], strict=True)
         )
-        found.append(Figure(f"{job}, {engine}", what, cpu, limit if held else None))
+        found.append(Figure(f"{job}, {engine}", what, cpu, limit))
         found.append(Figure(f"{job}, {engine}, on the wall", what, wall))
         found.append(Figure(f"{job}, {engine}, processor seconds", what, best[f"{job}, ours"][0]))
     return found
 
 
-def figures(millions: list[int], rounds: int = 3, spark: bool = False) -> list[Figure]:
+def figures(millions: list[int], rounds: int = 3) -> list[Figure]:
     found = []
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -258,10 +210,6 @@ def figures(millions: list[int], rounds: int = 3, spark: bool = False) -> list[F
                 found.append(
                     Figure(f"peak MiB, {engine}", what, child("once", engine, str(data), str(folder)), 250)
                 )
-            if spark:
-                found += compared("spark", f"{what}, local", data, rounds, folder, held=False)
-                with cluster(folder):
-                    found += compared("spark", f"{what}, two workers", data, rounds, folder, held=False)
             data.unlink()
         found += small_files(folder, rounds) + text(folder, rounds) + drawn(folder, rounds)
     return found
@@ -338,49 +286,12 @@ def drawn(folder: Path, rounds: int, millions: float = 10) -> list[Figure]:
     return found
 
 
-@contextmanager
-def cluster(folder: Path) -> Iterator[None]:
-    """A standalone cluster as processes on loopback; its address goes to the children."""
-    import pyspark
-
-    home = Path(pyspark.__file__).parent
-    core = next((home / "jars").glob("spark-core_*.jar")).name.removeprefix("spark-core_")
-    environment = {
-        **os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_SCALA_VERSION": core.split("-")[0],
-    }  # fmt: skip
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
-    os.environ[MASTER] = f"spark://127.0.0.1:{port}"
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"  # the children's drivers stay on loopback too
-    java = ["java", "-Xmx256m", "-cp", f"{home}/jars/*"]
-    host = ["--host", "127.0.0.1", "--webui-port", "0"]
-    worker = ["org.apache.spark.deploy.worker.Worker", *host, "--cores", "1", "--memory", "2g"]
-    commands = [[*java, "org.apache.spark.deploy.master.Master", *host, "--port", port]]
-    commands += [[*java, *worker, "--work-dir", str(folder / f"w{i}"), os.environ[MASTER]] for i in range(2)]
-    started = []
-    try:
-        for command in commands:
-            started.append(
-                subprocess.Popen(
-                    command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-                )
-            )
-            time.sleep(5)
-        yield
-    finally:
-        for process in reversed(started):
-            process.terminate()
-            process.wait()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rows", type=int, nargs="+", default=[20], help="millions of rows")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--spark", action="store_true", help="also Spark, local and on a cluster (slow)")
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
@@ -391,7 +302,7 @@ def main() -> None:
             )
         )
         return
-    show(figures(options.rows, options.rounds, options.spark))
+    show(figures(options.rows, options.rounds))
 
 
 if __name__ == "__main__":

@@ -105,3 +105,21 @@ def test_a_later_run_replaces_its_own_figures_of_a_label_budget_alone(budget_pag
     assert merged(before, said).splitlines()[1:] == [
         "a | recall | 5 | us | 100", "a | recall | 5 | them | 6", "b | recall | 5 | us | 100",
     ]  # fmt: skip
+
+
+def test_two_workers_are_held_to_what_the_job_by_hand_gains(limits):
+    spark = limits.spark_cluster
+    counted = dict.fromkeys(spark.TOLD, 1.0)
+
+    def turn(bare: float, ours: float) -> dict[str, dict[str, float]]:
+        return {
+            f"{job}, {who}": {**counted, "processor": 1.0, "seconds": seconds}
+            for job in ("calibrate", "select")
+            for who, seconds in (("bare", bare), ("ours", ours))
+        }
+
+    for two, broken in (((5, 5), 0), ((5, 6.3), 2), ((6.3, 9), 0)):
+        turns = {spark.ONE: turn(10, 10), spark.TWO: turn(*two), spark.LOCAL: turn(1, 1)}
+        figures = spark.compared(turns, "here")
+        assert sum(each.broken for each in figures) == broken
+        assert sum(each.limit is not None for each in figures) == (2 if two[0] == 5 else 0)

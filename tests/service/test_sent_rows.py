@@ -154,6 +154,18 @@ def test_rows_come_back_letter_for_letter():
     assert sent.columns({"score": "score"})["score"].tolist() == [1.5]
     assert sent.has("n")
     assert not sent.has("x")
+    even = [b'{"score" : 1.50}', b'{ "score":2,\n"n":[ ] }', b'{"score":3}']
+    for others in (
+        [],
+        [b'{"score":1, "n":"}{"}'],
+        [b'{"score":1, "n":"{"}', b'{"score":1, "n":"}"}'],
+        [b'{"score":1,"n":{}}'],
+    ):
+        rows = [*others, *even]
+        sent = SentRows(b' {"rows": [' + b" , ".join(rows) + b"] } ")
+        assert [sent.at([number]) for number in range(len(rows))] == [b"[" + row + b"]" for row in rows]
+        assert sent.at(range(len(rows))) == b"[" + b",".join(rows) + b"]"
+        assert sent.at([]) == b"[]"
 
 
 def test_column_names_may_be_anything():
