@@ -176,45 +176,6 @@ def test_what_is_left_of_a_draw_after_the_pilot_is_uniform():
             assert special.bdtrc(count - 1, len(first), share) > 1e-7
 
 
-CELLS = {
-    "noise scores": lambda rng, n: rng.random(n) < 0.72,
-    "flat just below the share": lambda rng, n: np.arange(n) % 10 < 6,
-    "good above, hidden low": lambda rng, n: (np.arange(n) < 60) | (np.arange(n) % 9 == 0),
-    "a dip": lambda rng, n: (np.arange(n) % 400 < 150) | (rng.random(n) < 0.4),
-    "worse and worse": lambda rng, n: rng.random(n) < np.linspace(0.95, 0.1, n),
-    "ties": lambda rng, n: rng.random(n) < np.repeat([0.8, 0.69, 0.3], -(-n // 3))[:n],
-}
-
-
-def false_runs(runs: int) -> tuple[int, int]:
-    """The whole way from pilot to list: false lists, over all cells together, and runs."""
-    rng, size, share, alpha = np.random.default_rng(25), 700, 0.7, 0.1
-    false = 0
-    for name, make in CELLS.items():
-        scores = -np.arange(float(size)) if name != "ties" else -np.repeat([0.0, 1.0, 2.0], 234)[:size]
-        for _ in range(runs):
-            truth = make(rng, size)
-            work = sl.Labelling(scores, sl.Precision(share), alpha=alpha, labels=90)
-            while len(rows := work.ask()):
-                work.tell(rows, truth[rows])
-            on = work.select(scores)
-            false += int(on.any() and truth[on].mean() < share - 1e-9)
-    return false, runs * len(CELLS)
-
-
-@pytest.mark.slow
-def test_from_pilot_to_list_it_is_false_at_most_alpha_of_the_time():
-    false, runs = false_runs(60)
-    assert special.bdtrc(false - 1, runs, 0.1) > 1e-6 if false else True
-
-
-@pytest.mark.slow
-@pytest.mark.exhaustive
-def test_from_pilot_to_list_in_two_thousand_runs_of_each_kind():
-    false, runs = false_runs(2000)
-    assert special.bdtrc(false - 1, runs, 0.1) > 1e-6 if false else True
-
-
 def collection(size=4000, seed=1):
     rng = np.random.default_rng(seed)
     scores = rng.random(size)

@@ -263,45 +263,6 @@ def test_a_damaged_state_is_refused(tmp_path):
     damaged(lambda design, stages: design.update(labels=10))
 
 
-CELLS = {
-    "noise scores": lambda rng, n: rng.random(n) < 0.05,
-    "hidden low": lambda rng, n: (np.arange(n) < 15) | (np.arange(n) >= n - 8),
-    "at the bottom": lambda rng, n: np.arange(n) >= n - 12,
-    "rare and good": lambda rng, n: rng.random(n) < 0.3 * np.exp(-np.arange(n) / 25),
-    "plenty": lambda rng, n: rng.random(n) < np.linspace(0.7, 0.1, n),
-}
-
-
-def false_runs(runs: int) -> tuple[int, int]:
-    """The whole way from pilot to list: false lists, over all cells together, and runs."""
-    rng, size, share, alpha, false = np.random.default_rng(26), 500, 0.7, 0.2, 0
-    scores = -np.arange(float(size))
-    for make in CELLS.values():
-        for _ in range(runs):
-            truth = make(rng, size)
-            work = sl.Labelling(scores, sl.Recall(share), alpha=alpha, labels=120)
-            finish(work, truth)
-            try:
-                on = work.select(scores)
-            except sl.NotCertifiable:
-                continue
-            false += int(truth[on].sum() < share * truth.sum() - 1e-9)
-    return false, runs * len(CELLS)
-
-
-@pytest.mark.slow
-def test_from_pilot_to_list_it_is_false_at_most_alpha_of_the_time():
-    false, runs = false_runs(60)
-    assert special.bdtrc(false - 1, runs, 0.2) > 1e-6 if false else True
-
-
-@pytest.mark.slow
-@pytest.mark.exhaustive
-def test_from_pilot_to_list_in_two_thousand_runs_of_each_kind():
-    false, runs = false_runs(2000)
-    assert special.bdtrc(false - 1, runs, 0.2) > 1e-6 if false else True
-
-
 @pytest.mark.parametrize("good", [[1], [1, 0, 0, 1, 0], [0, 0, 1] + [0] * 47])
 def test_a_collection_that_is_labelled_whole_keeps_all_who_qualify(good):
     """However few they are: nobody is missed. It was said that no number of labels could show it."""

@@ -237,28 +237,3 @@ def test_what_has_no_proof_is_refused():
     other.tell(other.ask(), truth[other.ask()])
     with pytest.raises(sl.InvalidInput, match="one list"):
         other.triage(scores)
-
-
-@pytest.mark.slow
-def test_from_pilot_to_lists_both_promises_are_false_at_most_alpha_of_the_time():
-    """Noise as a score, some hidden low, and ties: false at most alpha, by one binomial tail over all cells."""
-    runs, alpha, false = 15, 0.2, 0
-    rng = np.random.default_rng(11)
-    for kind in ("noise", "hidden", "ties", "steep"):
-        for _ in range(runs):
-            scores, truth = population(700, int(rng.integers(1 << 30)), 0.0 if kind == "noise" else 4.0)
-            truth = truth if kind != "noise" else rng.random(700) < 0.3
-            if kind == "hidden":
-                truth[np.argsort(scores)[:40]] = True
-            scores = scores.round(0) if kind == "ties" else scores
-            work = sl.Labelling(scores, sl.Triage(0.7, reject_recall=0.7), alpha=alpha, labels=200)
-            while len(rows := work.ask()) and "The band:" not in work.describe():
-                work.tell(rows, truth[rows])
-            work.close()
-            lists = work.triage(scores)
-            accepted, kept = lists == "accept", lists != "reject"
-            wrong = truth[accepted].sum() < 0.7 * accepted.sum() or truth[kept].sum() < 0.7 * truth.sum()
-            false += bool(wrong)
-    cells = 4 * runs
-    chance = sum(comb(cells, x) * alpha**x * (1 - alpha) ** (cells - x) for x in range(false, cells + 1))
-    assert chance > 1e-6, false

@@ -204,18 +204,18 @@ PROOFS = {
         "lifecycle/test_collection_precision.py::test_every_sequence_of_weights_keeps_the_level",
         "lifecycle/test_collection_precision.py::test_p_values_at_their_level_are_decided_in_whole_numbers",
         "lifecycle/test_collection_precision.py::test_what_is_left_of_a_draw_after_the_pilot_is_uniform",
-        "lifecycle/test_collection_precision.py::test_from_pilot_to_list_it_is_false_at_most_alpha_of_the_time",
+        "lifecycle/test_pilot_to_list.py::test_it_is_false_at_most_alpha_of_the_time",
     ],
     "collection-triage": [
         "lifecycle/test_collection_triage.py::test_over_every_labelling_and_draw_each_promise_is_false_at_most_half_of_alpha",
-        "lifecycle/test_collection_triage.py::test_from_pilot_to_lists_both_promises_are_false_at_most_alpha_of_the_time",
+        "lifecycle/test_pilot_to_list.py::test_it_is_false_at_most_alpha_of_the_time",
         "lifecycle/test_collection_triage.py::test_tiny_collections_tell_the_truth",
     ],
     "collection-recall-block": [
         "lifecycle/test_collection_recall.py::test_over_every_labelling_and_both_draws_the_list_is_false_at_most_alpha",
         "lifecycle/test_collection_recall.py::test_the_lemma_over_every_set_of_marked_rows",
         "lifecycle/test_collection_recall.py::test_numbers_against_their_definitions",
-        "lifecycle/test_collection_recall.py::test_from_pilot_to_list_it_is_false_at_most_alpha_of_the_time",
+        "lifecycle/test_pilot_to_list.py::test_it_is_false_at_most_alpha_of_the_time",
     ],
     "collection-recall": [
         "lifecycle/test_collection_recall.py::test_one_sample_of_those_not_labelled_yet",

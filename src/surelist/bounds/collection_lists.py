@@ -25,6 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +38,7 @@ NEAR = 1e-7  # a p-value this close to its level, relatively, is decided in whol
 COUNTING = Fraction(1, 5)  # of alpha, for the count of the first draw
 
 
+@lru_cache(maxsize=1 << 12)  # a list is made anew at every look
 def _cdf(count: int, total: int, marked: int, drawn: int) -> float:
     """P(Hyp(total, marked, drawn) <= count)."""
     low, high = max(0, drawn + marked - total), min(count, marked, drawn)

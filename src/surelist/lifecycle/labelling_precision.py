@@ -35,7 +35,7 @@ from surelist.lifecycle.labelling_design import (
     draw_blocks,
     wrapped,
 )
-from surelist.lifecycle.labelling_ranked import Curve, RankBlock, RankedDesign, pilot_ranks
+from surelist.lifecycle.labelling_ranked import Curve, RankBlock, RankedDesign, pilot_bins, pilot_ranks
 from surelist.promises.kinds.collection_triage import AcceptedRejected
 from surelist.promises.kinds.few_labels import PrefixSample
 from surelist.promises.phrases import counted, number, percent
@@ -45,6 +45,9 @@ TOP = 2  # times the labels: so many of the best are kept by name, to be labelle
 PARTS = 100  # weights are whole numbers that add up to this
 SHARES = (0.15, 0.25, 0.35, 0.5, 0.65, 0.8, 1.0)  # of the labels left, for the block
 FAR = 1.5  # times the labels left: lists longer than this cannot be labelled one by one
+NEAR = 0.05  # below the share: where so many of the best qualify, the list may go on
+WIDER = 2  # the number of the wider look's draw
+FARTHER = (1.0, 0.8, 0.6, 0.45, 0.3, 0.2, 0.1)  # of the longest that holds the share: blocks of far lists
 SHORTEST = 20  # of a prefix that is worth a plan
 
 
@@ -77,24 +80,24 @@ class PrecisionDesign(RankedDesign, tag="precision"):
     cuts: list[float]
     whole: list[int]
 
-    pilots = ("pilot", "closer look")
+    pilots = ("pilot", "wider look", "closer look")
+    everywhere: ClassVar[bool] = False  # whether the pilot is of all ranks
     last: ClassVar[str] = "below"  # the stage that is not part of any draw
-    orders: ClassVar[tuple[list[str], ...]] = (
-        ["pilot", "closer look", "block", "below"],
-        ["pilot", "closer look", "below"],
-        ["pilot", "block", "below"],
-        ["pilot", "below"],
+    orders: ClassVar[tuple[list[str], ...]] = tuple(
+        ["pilot", *looks, *block, "below"]
+        for looks in ([], ["wider look"], ["wider look", "closer look"], ["closer look"])
+        for block in ([], ["block"])
     )
 
     @classmethod
     def start(cls, asked: LabelRequest, rng: np.random.Generator) -> Self:
         size, labels = asked.size, asked.labels
         ends, cuts, best = score_ends(asked.collection, asked.group)
-        pilot = pilot_ranks(size, size if labels >= size else cls.first_labels(labels), labels, rng)
+        pilot, wider = cls.first_ranks(size, labels, rng)
         whole = [min(size, max(1, math.ceil(labels / 5))), min(size, labels)]
         drawn = [draw_blocks(NOBODY, blocks_of(ends, each), each, rng) for each in whole]
         top, later, more = cls.beside(size, labels, rng)
-        drawn += later
+        drawn += [RankDraw(wider, 0 * wider, 0 * wider), *later]
         ranks = np.unique(np.concatenate([pilot, np.arange(top), *(each.ranks for each in drawn)]))
         draws = [BlockDraws.located(each, ranks, rng.permutation(len(each.ranks))) for each in drawn]
         stages = [Stage("pilot", np.searchsorted(ranks, pilot).tolist())]
@@ -104,9 +107,18 @@ class PrecisionDesign(RankedDesign, tag="precision"):
         )  # fmt: skip
 
     @classmethod
+    def first_ranks(cls, size: int, labels: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
+        """Of the pilot, and of a wider look beyond it: where labels go one by one from the top, no label of
+        the pilot is lost."""
+        if labels >= size:
+            return np.arange(size), NOBODY
+        bins, rows = pilot_bins(size, labels), cls.first_labels(labels)
+        return pilot_ranks(0, labels, rows, bins, rng), pilot_ranks(labels, size, rows, bins, rng)
+
+    @classmethod
     def first_labels(cls, labels: int) -> int:
-        """How many of the labels the pilot takes, where they do not suffice for everyone."""
-        return max(1, int(0.08 * labels), min(100, labels // 5))
+        """How many labels the pilot takes, and a wider look after it."""
+        return max(1, int(0.05 * labels), min(50, labels // 6))
 
     @classmethod
     def beside(
@@ -135,7 +147,10 @@ class PrecisionDesign(RankedDesign, tag="precision"):
     def next_test(self, left: int, block: int) -> Stage | None:
         """A closer look, or a block of at most ``block`` labels and its tests; None: nothing is worth it."""
         share, curve, ends = float(self.share), self.curve(), np.array(self.ends)
-        look = closer_look(curve, ends, self.labels, left, share) if len(self.stages) == 1 else None
+        if len(self.stages) == 1 and self._beyond(curve):
+            return self.drawn("wider look", 0, left)
+        looked = self.stages[-1].name == "closer look"
+        look = None if looked else closer_look(curve, ends, self.labels, left, share)
         if look is not None:
             return self.drawn("closer look", *look)
         plan = plan_block(curve, ends, block, share, float(self.level))
@@ -145,16 +160,25 @@ class PrecisionDesign(RankedDesign, tag="precision"):
         stage.steps, stage.weights = plan.steps, plan.weights
         return stage
 
+    def _beyond(self, curve: Curve) -> bool:
+        """Whether the list may go far beyond those who can be labelled one by one."""
+        known = bool(self.draws[WIDER].places)
+        return known and float(curve.down_to(self.labels)) >= (float(self.share) - NEAR) * self.labels
+
     def offers(self, name: str) -> int:
-        return len(self.ends) if name in ("closer look", "block") else 0
+        return {"wider look": 1, "closer look": len(self.ends), "block": len(self.ends)}.get(name, 0)
 
     def block(self, name: str, chosen: int) -> RankBlock:
+        if name == "wider look":
+            return RankBlock(0, self.size, WIDER, 0)
         draw, end = int(name == "block"), self.ends[chosen]
         whole = self.whole[draw]
         return RankBlock(0, end, draw, blocks_of(self.ends, whole).index(max(end, whole)))
 
     def samples(self) -> list[tuple[int, int]]:
-        return [(whole, len(blocks_of(self.ends, whole))) for whole in self.whole]
+        blocks = [(whole, len(blocks_of(self.ends, whole))) for whole in self.whole]
+        wider = 0 if self.everywhere else min(self.first_labels(self.labels), self.size - self.labels)
+        return [*blocks, (max(0, wider), 1)]
 
     def _below(self, left: int) -> Stage | None:
         """The best of those nobody has asked for, from the end of the list on."""
@@ -242,9 +266,11 @@ class PrecisionDesign(RankedDesign, tag="precision"):
     def about(self, stage: Stage, asked: str) -> str:
         best = f"the best {number(self.ends[stage.chosen or 0])}"
         level = percent(float(self.level))
+        among = " from all ranks" if self.everywhere else f" among the best {number(self.labels)}"
         tests = f"{counted(len(stage.steps), 'list')}, the shortest first, at {level} in all"
         return {
-            "pilot": f"Pilot: {asked} from all ranks, to choose what follows.",
+            "pilot": f"Pilot: {asked}{among}, to choose what follows.",
+            "wider look": f"A wider look: {asked} from all ranks below, to choose what follows.",
             "closer look": f"A closer look: {asked}, drawn at random from {best}, to choose what follows.",
             "block": f"Block: {asked}, drawn at random from {best}, which were chosen before. Their labels "
             f"test {tests}.",
@@ -303,8 +329,27 @@ def plan_block(curve: Curve, ends: Ints, left: int, share: float, alpha: float) 
     """The block and its tests; None: label from the top."""
     longest = _longest(curve, ends, share)
     if longest > FAR * left:
-        return _steps(ends, _number(ends, longest), left, ((0.3 * longest, 40), (0.55 * longest, 60)))
+        blocks = [_number(ends, part * longest) for part in FARTHER]
+        plans = [_steps(ends, at, left, ((0.3 * ends[at], 40), (0.55 * ends[at], 60))) for at in blocks]
+        values = np.array([_expected(curve, ends, plan, share, alpha) for plan in plans])
+        found = float(curve.down_to(left))
+        if values.max() > float(curve.down_to(left + found * (1 - share) / share)):
+            return plans[int(np.argmax(values > 0.9 * values.max()))]
     return _short(curve, ends, left, share, alpha)
+
+
+def _expected(curve: Curve, ends: Ints, plan: BlockPlan, share: float, alpha: float) -> float:
+    """How many qualified the list of a far block holds, about: a prefix counts by the chance that it and all
+    before it pass."""
+    prefixes = ends[plan.steps]
+    held = curve.down_to(prefixes)
+    drawn = np.maximum(1, plan.labels * prefixes // ends[plan.end])
+    level = np.cumsum(plan.weights) / PARTS * alpha
+    most = np.floor(special.bdtrik(level, drawn, 1 - share))
+    most[special.bdtr(0, drawn, 1 - share) > level] = -1
+    bad = np.clip(1 - held / prefixes, 0, 1)
+    passing = np.where(most < 0, 0.0, special.bdtr(np.maximum(most, 0), drawn, bad))
+    return float(np.sum(np.diff(held, prepend=0.0) * np.minimum.accumulate(passing)))
 
 
 def _steps(ends: Ints, end: int, labels: int, starts: tuple[tuple[float, int], ...]) -> BlockPlan:

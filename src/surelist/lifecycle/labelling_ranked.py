@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from surelist._dataclasses import dataclass
 from surelist._files import hold
-from surelist.lifecycle.labelling_design import BlockDraws, Design, Floats, Ints, Stage, wrapped
+from surelist.lifecycle.labelling_design import NOBODY, BlockDraws, Design, Floats, Ints, Stage, wrapped
 from surelist.promises.phrases import counted
 
 
@@ -27,12 +27,12 @@ def pilot_bins(size: int, labels: int) -> Ints:
     return np.array(edges, dtype=np.int64)
 
 
-def pilot_ranks(size: int, rows: int, labels: int, rng: np.random.Generator) -> Ints:
-    """Random ranks, spread evenly over the bins; rising."""
-    edges = pilot_bins(size, labels)
+def pilot_ranks(low: int, high: int, rows: int, bins: Ints, rng: np.random.Generator) -> Ints:
+    """Random ranks from ``low`` on and below ``high``, spread evenly over the bins; rising."""
+    edges = np.unique(np.clip(bins, low, high))
     widths = np.diff(edges)
     take = np.zeros(len(widths), dtype=np.int64)
-    left = min(rows, size)
+    left = min(rows, high - low)
     while left:
         room = np.flatnonzero(take < widths)
         for at in room.tolist():
@@ -40,11 +40,11 @@ def pilot_ranks(size: int, rows: int, labels: int, rng: np.random.Generator) -> 
             take[at] += more
             left -= more
     drawn = [
-        low + rng.choice(int(width), int(count), replace=False, shuffle=False)
-        for low, width, count in zip(edges, widths, take, strict=False)
+        begin + rng.choice(int(width), int(count), replace=False, shuffle=False)
+        for begin, width, count in zip(edges, widths, take, strict=False)
         if count
     ]
-    return np.sort(np.concatenate(drawn)).astype(np.int64)
+    return np.sort(np.concatenate([NOBODY, *drawn])).astype(np.int64)
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from surelist.lifecycle.labelling_design import (
     draw_blocks,
     wrapped,
 )
-from surelist.lifecycle.labelling_ranked import Curve, RankBlock, RankedDesign, pilot_ranks
+from surelist.lifecycle.labelling_ranked import Curve, RankBlock, RankedDesign, pilot_bins, pilot_ranks
 from surelist.promises.kinds.few_labels import ControlSample, TwoDraws
 from surelist.promises.phrases import counted, number
 
@@ -66,7 +66,7 @@ class RecallDesign(RankedDesign, tag="control"):
     def start(cls, asked: LabelRequest, rng: np.random.Generator) -> Self:
         size, labels, pilot = asked.size, asked.labels, NOBODY
         if FEWEST <= labels < size:
-            pilot = pilot_ranks(size, int(PILOT * labels), labels, rng)
+            pilot = pilot_ranks(0, size, int(PILOT * labels), pilot_bins(size, labels), rng)
         else:
             require_enough(asked)
         sizes = block_sizes(1, size, STEP)

@@ -17,16 +17,18 @@ from surelist._files import hold
 from surelist.errors import InvalidInput
 from surelist.lifecycle.labelling_design import (
     MISSING,
+    NOBODY,
     WAITING,
     Finding,
+    Ints,
     LabelRequest,
     RankDraw,
     Stage,
     block_sizes,
     wrapped,
 )
-from surelist.lifecycle.labelling_precision import STEP, Accepted, PrecisionDesign
-from surelist.lifecycle.labelling_ranked import RankBlock
+from surelist.lifecycle.labelling_precision import STEP, WIDER, Accepted, PrecisionDesign
+from surelist.lifecycle.labelling_ranked import RankBlock, pilot_bins, pilot_ranks
 from surelist.lifecycle.labelling_recall import FIRST, SECOND, BothDraws, plan_first
 from surelist.promises.kinds.collection_triage import AcceptedRejected
 from surelist.promises.kinds.few_labels import TwoDraws
@@ -63,6 +65,7 @@ class TriageDesign(PrecisionDesign, tag="triage"):
         for block in ([], ["block"])
         for draws in ([], [FIRST], [FIRST, SECOND])
     )
+    everywhere = True
     last = BAND
 
     @classmethod
@@ -75,8 +78,9 @@ class TriageDesign(PrecisionDesign, tag="triage"):
         return super().start(asked, rng)
 
     @classmethod
-    def first_labels(cls, labels: int) -> int:
-        return max(1, int(PILOT * labels))
+    def first_ranks(cls, size: int, labels: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
+        rows = size if labels >= size else max(1, int(PILOT * labels))
+        return pilot_ranks(0, size, rows, pilot_bins(size, labels), rng), NOBODY
 
     @classmethod
     def beside(
@@ -99,7 +103,7 @@ class TriageDesign(PrecisionDesign, tag="triage"):
 
     @property
     def _draws(self) -> BothDraws:
-        return BothDraws(self, self.sizes, self.promise.kept_share, self.level, at=2)
+        return BothDraws(self, self.sizes, self.promise.kept_share, self.level, at=WIDER + 1)
 
     def offers(self, name: str) -> int:
         return len(self.sizes) if name in (FIRST, SECOND) else super().offers(name)
