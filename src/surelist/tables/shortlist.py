@@ -177,15 +177,18 @@ def select_rows(
     listed = counted.listed
     if listed is None:
         back = form is not None and _easier_to_read_back(table, target, form)
-        kept = reopen(table, target, delimiter).frame if back else shortlist
-        kept = kept.filter(nw.col(TRIAGE) == ACCEPT) if three else kept
-        keys = pool_keys(columns, by_pool=True)
-        listed = bad_rows.count_keys(columns, kept, keys, "counting the shortlist")
+        listed = _counted(columns, reopen(table, target, delimiter).frame if back else shortlist, three)
     result = replace(_summary(columns, filter, counted.sizes, listed), repeated_ids=repeated, scores=counted)
     result = _three_lists(columns, filter, result)
     if form is None:
         return replace(result, table=table.engine.native(shortlist))
     return replace(result, output=target)
+
+
+def _counted(columns: Columns, made: Frame, three: bool) -> bad_rows.Counts:
+    """How many are listed, by pool and group; of three lists, those accepted."""
+    kept = made.filter(nw.col(TRIAGE) == ACCEPT) if three else made
+    return bad_rows.count_keys(columns, kept, pool_keys(columns, by_pool=True), "counting the shortlist")
 
 
 def _write(columns: Columns, shortlist: Frame, output: str, beside: Beside | None) -> str:
