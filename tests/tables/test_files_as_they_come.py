@@ -296,6 +296,9 @@ def test_an_address_is_read_by_an_engine_that_can(
         calibrate(f"{address}/past.xlsx")
     with pytest.raises(sl.InvalidInput, match=r"gopher://nowhere/past.parquet: cannot be read: "):
         calibrate("gopher://nowhere/past.parquet")
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
+    with pytest.raises(sl.InvalidInput, match=r"gs://bucket/past.parquet: cannot be read: "):
+        calibrate("gs://bucket/past.parquet")
 
 
 @pytest.mark.parametrize("name", ["*", "^s.*$", "a'b", "a.b", "`x`", "a b", 'say "x"'])

@@ -12,6 +12,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -22,7 +23,7 @@ from surelist.tables.hints import Origin
 LONGEST_NAME = 131_072  # characters; Python's csv module reads no longer cells
 MOST_TITLES = 10  # lines above the column names
 NUMBER = re.compile(r"[-+]?[\d.,'\s]+%?\s*$")
-_START = 4 << 20
+_START = 1 << 20
 _END = 1 << 16
 _LOOKED_AT = 16 << 20  # bytes that are decoded to see whether they are UTF-8
 _UTF16 = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
@@ -59,12 +60,18 @@ def origin_of(path: str, header_row: int | None = None) -> Origin:
     """Look at the start of a file, and at all of it where it is small; ``header_row`` if it was said."""
     try:
         with _bytes(path) as file:
-            start = file.read(_LOOKED_AT)
+            start = file.read(_START)
+            more = iter(lambda: file.read(_START), b"")
+            if not (
+                start.isascii() and all(each.isascii() for each in islice(more, _LOOKED_AT // _START - 1))
+            ):
+                file.seek(0)
+                start = file.read(_LOOKED_AT)
     except (OSError, EOFError) as error:
         raise InvalidInput(
             "file", f"cannot read {path}: {getattr(error, 'strerror', None) or error}."
         ) from error
-    if len(start) < _LOOKED_AT and not start.strip(b"\xef\xbb\xbf\xff\xfe\0\r\n\t "):
+    if len(start) < _START and not start.strip(b"\xef\xbb\xbf\xff\xfe\0\r\n\t "):
         raise InvalidInput("file", f"{path} is empty: expected a line of column names, and rows.")
     for magic, what in _NO_TEXT.items():
         if start.startswith(magic):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 
 from surelist._files import refuse_inputs, writing
-from surelist.errors import InvalidInput, MissingDependency
+from surelist.errors import InvalidInput, MissingDependency, SurelistError
 from surelist.filters import ACCEPT, LOOK, REJECT, TRIAGE
 from surelist.tables.csv_text import delimiter_of
 from surelist.tables.engines import Beside, Frame, is_remote
@@ -82,8 +82,8 @@ def _to_a_store(table: Table, output: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        known = isinstance(error, (*table.engine.errors, OSError, ImportError, ValueError))
-        if not is_remote(output) or not known or table.engine.was_interrupted(error):
+        ours = isinstance(error, SurelistError) or table.engine.was_interrupted(error)
+        if ours or not is_remote(output):
             raise
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise InvalidInput("output", f"cannot write {output}: {first}") from error

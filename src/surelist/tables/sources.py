@@ -16,7 +16,7 @@ from narwhals.exceptions import NarwhalsError
 from surelist import _check as check
 from surelist._dataclasses import dataclass, field, replace
 from surelist._names import option
-from surelist.errors import InvalidInput, MissingDependency
+from surelist.errors import InvalidInput, MissingDependency, SurelistError
 from surelist.tables import excel
 from surelist.tables.csv_text import delimiter_of, explain, lines_of, origin_of, require_whole, sheet_rows
 from surelist.tables.engines import ENGINES, Engine, Files, Frame, engine_of, is_remote, reader_of
@@ -114,15 +114,16 @@ class Table:
 @contextmanager
 def _reading(name: str, engine: Engine, texts: Sequence[str], header_row: int | None) -> Iterator[None]:
     """``texts`` are the files of a CSV table."""
-    unreadable: tuple[type[Exception], ...] = (*engine.errors, NarwhalsError)
-    if is_remote(name):  # what an engine's file systems raise
-        unreadable += (OSError, ImportError, ValueError)
+    # of an address, whatever file systems and those who know the keys to them raise
+    unreadable: tuple[type[Exception], ...] = (
+        (Exception,) if is_remote(name) else (*engine.errors, NarwhalsError)
+    )
     try:
         yield
     except Exception as error:
         if engine.was_interrupted(error):
             raise KeyboardInterrupt from error
-        if not isinstance(error, unreadable):
+        if isinstance(error, SurelistError) or not isinstance(error, unreadable):
             raise
         said = str(error).strip() or type(error).__name__
         local = [each for each in texts if not is_remote(each)]
