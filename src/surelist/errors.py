@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -92,7 +92,7 @@ class InvalidInput(SurelistError, ValueError):
             fact = f"expected {self.expected}, got {self.got}{at}{more}."
         return f"{field}{names.said(fact)}{' ' if remedy else ''}{remedy}"
 
-    def parts(self, names: OptionNames) -> dict[str, Any]:
+    def parts(self, names: OptionNames) -> dict[str, object]:
         """What it knows, as plain values; None for what it does not."""
         said = {"expected": self.expected, "got": self.got, "remedy": self.remedy}
         shown = {name: names.said(text) or None for name, text in said.items()}
@@ -316,16 +316,16 @@ class NotCertifiable(SurelistError):
         return type(self), (self.shortfall,)
 
 
-def error_body(error: Exception, names: OptionNames = PYTHON) -> dict[str, Any]:
+def error_body(error: Exception, names: OptionNames = PYTHON) -> dict[str, object]:
     """An error as plain values, in the words of a front end: the same for ``--json`` and for HTTP."""
     message = error.said(names) if isinstance(error, SurelistError) else str(error)
-    body = {"type": type(error).__name__, "message": message}
+    body: dict[str, object] = {"type": type(error).__name__, "message": message}
     if isinstance(error, NotCertifiable):
         return {**body, **_numbers(error.shortfall)}
     return {**body, **error.parts(names)} if isinstance(error, InvalidInput) else body
 
 
-def _numbers(shortfall: Shortfall) -> dict[str, Any]:
+def _numbers(shortfall: Shortfall) -> dict[str, object]:
     return {**asdict(shortfall), "others": [_numbers(each) for each in shortfall.others]}
 
 

@@ -102,8 +102,8 @@ def test_all_groups_that_fall_short_are_named():
     assert "group 'c'" not in said
     assert caught.value.group == "b"
     body = error_body(caught.value)
-    assert [each["group"] for each in body["others"]] == ["d"]
-    assert json.loads(json.dumps(body))["others"][0]["rows"] == 500
+    (other,) = json.loads(json.dumps(body))["others"]
+    assert (other["group"], other["rows"]) == ("d", 500)
 
 
 def test_all_groups_that_fall_short_are_named_on_the_command_line(tmp_path, monkeypatch, capsys):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -180,5 +181,6 @@ def test_after_looking_the_report_shows_the_papers_bound_on_the_excess_only(tmp_
         policy = calibrate_table(past, score="score", label="qualified", target=Expected(5, 100), rule=rule)
         bound = policy.excess_bound[None]
         wanted = bound.count if rule == "exact" else bound.paper
-        assert [each["count"] for each in summarise(policy)["excess"]] == [wanted]
+        excess: Any = summarise(policy)["excess"]
+        assert [each["count"] for each in excess] == [wanted]
         assert "with the same confidence" not in html.render(summarise(policy))

@@ -118,7 +118,7 @@ def list_(
     hints, alpha = flags.hints_in(given), given["alpha"]
     made = list_of(pool, past, size=size, share=share, hints=hints, **given)
 
-    def body() -> dict[str, Any]:
+    def body() -> dict[str, object]:
         if size is not None:
             return {"promise": made.promise, "threshold": made.threshold, "alpha": alpha}
         listed = printed.points(made, "list_size", "threshold", "at_least", "at_most")

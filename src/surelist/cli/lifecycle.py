@@ -62,7 +62,7 @@ def plan(sizes: str | None, paper: bool, plot: Path | None, json_: bool, **given
         given["sizes"] = _numbers(sizes, "--sizes")
     made = living.plan(_target_in(given), hints=flags.hints_in(given), **given)
 
-    def body() -> dict[str, Any]:
+    def body() -> dict[str, object]:
         oracle = None if made.oracle != made.oracle else made.oracle
         return {**asdict(made), "target": made.target.describe(), "oracle": oracle}
 

@@ -69,7 +69,7 @@ def output_file(name: str) -> Iterator[str]:
         sys.stdout.buffer.flush()
 
 
-def summary_of(policy: Policy) -> dict[str, Any]:
+def summary_of(policy: Policy) -> dict[str, object]:
     """What --json prints of a policy."""
     from msgspec import structs
 

@@ -10,7 +10,6 @@ import platform
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
-from typing import Any
 
 from msgspec import structs
 
@@ -43,7 +42,7 @@ def summarise(
     selection: SelectionFacts | None = None,
     reviews: tuple[int, int] | None = None,
     record: Sequence[Mapping[str, str]] = (),
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Everything the report says, as plain values."""
     candidates = None if selection is None else selection.candidates
     return {
@@ -91,14 +90,13 @@ def _usual(
     return None if usual_size is None else {"sentence": usual_size.sentence, "meaning": usual_size.meaning}
 
 
-def _excess(policy: Policy) -> list[dict[str, Any]]:
+def _excess(policy: Policy) -> list[dict[str, object]]:
     """How much more than asked for a list may hold: by count for a fixed target, else the paper's bound."""
-    shown = []
-    for group, bound in policy.excess_bound.items():
-        value = bound.paper if bound.count is None else bound.count
-        if value is not None:
-            shown.append({"group": group, "count": value})
-    return shown
+    values = {
+        group: bound.paper if bound.count is None else bound.count
+        for group, bound in policy.excess_bound.items()
+    }
+    return [{"group": group, "count": value} for group, value in values.items() if value is not None]
 
 
 def versions(policy: Policy) -> dict[str, str]:
@@ -110,7 +108,7 @@ def versions(policy: Policy) -> dict[str, str]:
     return packages
 
 
-def curve_table(evidence: RowsEvidence, rows: int = 12) -> list[dict[str, Any]]:
+def curve_table(evidence: RowsEvidence, rows: int = 12) -> list[dict[str, object]]:
     """The numbers behind the picture, for whoever cannot see it: some of its points."""
     curves = evidence.in_order
     first = next(iter(curves.values()))
@@ -125,7 +123,7 @@ def curve_table(evidence: RowsEvidence, rows: int = 12) -> list[dict[str, Any]]:
     ]
 
 
-def common_of(policy: Policy) -> dict[str, Any] | None:
+def common_of(policy: Policy) -> dict[str, object] | None:
     """What each group gets under the common cutoff, and what cutoffs that differ would have listed.
 
     The lists are estimated from the calibration rows; of groups that overlap the parts do not add up.
@@ -152,12 +150,12 @@ def common_of(policy: Policy) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def cutoffs_of(policy: Policy) -> list[dict[str, Any]]:
+def cutoffs_of(policy: Policy) -> list[dict[str, object]]:
     """The thresholds of a policy with what they rest on, group by group."""
     return [_cutoff(each, policy) for each in policy.cutoffs]
 
 
-def _cutoff(cutoff: Cutoff, policy: Policy) -> dict[str, Any]:
+def _cutoff(cutoff: Cutoff, policy: Policy) -> dict[str, object]:
     return {
         "group": cutoff.group,
         "target": cutoff.target.describe(),

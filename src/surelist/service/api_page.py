@@ -14,9 +14,9 @@ LIMITS = {
 Schema = Mapping[str, Any]
 
 
-def described(schema: Schema) -> dict[str, Any]:
+def described(schema: Schema) -> Schema:
     """Operations by what they are about, the shapes they name, and the errors common to them."""
-    about: dict[str, list[dict[str, Any]]] = {}
+    about: dict[str, list[Schema]] = {}
     errors: dict[str, str] = {}
     for path, operations in schema["paths"].items():
         for method, each in operations.items():
@@ -36,25 +36,25 @@ def described(schema: Schema) -> dict[str, Any]:
     return {"about": about, "shapes": dict(sorted(shapes.items())), "errors": dict(sorted(errors.items()))}
 
 
-def _shape(schema: Schema) -> dict[str, Any]:
+def _shape(schema: Schema) -> Schema:
     needed = schema.get("required", ())
     fields = [_field(name, each, name in needed) for name, each in schema.get("properties", {}).items()]
     return {"says": schema.get("description", ""), "fields": fields}
 
 
-def _parameter(field: Schema) -> dict[str, Any]:
+def _parameter(field: Schema) -> Schema:
     where = "" if field["in"] == "query" else f"in the {field['in']}"
     return {**_field(field["name"], field["schema"], field.get("required", False)), "where": where}
 
 
-def _field(name: str, schema: Schema, needed: bool) -> dict[str, Any]:
+def _field(name: str, schema: Schema, needed: bool) -> Schema:
     return {
         "name": name, "kind": _kind(schema), "shape": _named(schema), "needed": needed,
         "default": schema.get("default"), "says": schema.get("description", ""), "where": "",
     }  # fmt: skip
 
 
-def _contents(part: Schema) -> list[dict[str, Any]]:
+def _contents(part: Schema) -> list[Schema]:
     contents = part.get("content", {})
     return [
         {"type": kind, "kind": _kind(each.get("schema", {})), "shape": _named(each.get("schema", {}))}

@@ -53,7 +53,7 @@ _TWO_FILES = {
 JSON_BODIES: dict[object, type[BaseModel]] = {}  # by the dependency that reads them
 
 
-def body_of(model: type[BaseModel], **others: object) -> dict[str, Any]:
+def body_of(model: type[BaseModel], **others: object) -> dict[str, object]:
     """A body as OpenAPI describes it: JSON, or something else."""
     schema = {"$ref": f"#/components/schemas/{model.__name__}"}
     return {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -49,7 +48,7 @@ def write(
 
 def _summary(
     path: Path, past: Path | None, pool: Path | None, attributes: tuple[str, ...], name: str
-) -> dict[str, Any]:
+) -> dict[str, object]:
     if len(attributes) > 2:
         raise InvalidInput("attribute", expected="at most two", got=f"{len(attributes)}")
     policy = workflows.load_policy(path)
