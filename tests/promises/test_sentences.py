@@ -100,3 +100,41 @@ def test_a_refusal_after_thinning_counts_the_rows_to_gather_before_it():
         assert 3 * kept < needed < 5 * kept
     with pytest.raises(sl.NotCertifiable, match="that the thinning kept of 2,000: more of those"):
         sl.calibrate(scores, drawn, sl.Precision(0.9, start=0.1), unlabelled=rng.random(1_000))
+
+
+def test_a_refusal_counts_those_who_tie_with_the_last_of_the_first_list():
+    """Two of a hundred were said to be on a list of everyone."""
+    one, good = np.ones(400), np.arange(400) % 4 == 0
+    with pytest.raises(
+        sl.NotCertifiable, match="The first list, 100% of candidates, holds 100 qualified of 400"
+    ):
+        sl.calibrate(one, good, sl.Precision(0.4), unlabelled=one[:300])
+    for others, tied in ((one, True), (np.arange(400) / 400 + 2, False)):
+        with pytest.raises(sl.NotCertifiable, match="No qualified calibration row is on it") as refused:
+            sl.calibrate(one, good, sl.Budget(10, 100), unlabelled=others)
+        assert ("ties with the first candidate beyond it" in str(refused.value)) is tied
+
+
+def test_a_share_of_this_list_that_is_refused_is_not_said_to_be_all_that_can_be_asked():
+    rng = np.random.default_rng(8)
+    scores, pool = rng.random(300), rng.random(100)
+    good = rng.random(300) < 0.5
+    with pytest.raises(sl.NotCertifiable, match="too many to be sure of that"):
+        sl.calibrate(scores, good, sl.ThisList(20, share=0.8), unlabelled=pool)
+    assert "and at least" in sl.calibrate(scores, good, sl.ThisList(20), unlabelled=pool).promise
+
+
+def test_labels_that_have_not_come_are_not_said_to_be_here():
+    scores, good = np.arange(300, 0, -1.0), np.zeros(300, dtype=bool)
+    good[np.random.default_rng(3).permutation(120)[:100]] = True
+    names, tested = list[str](), list[int]()
+    while names[-2:] != ["block", "below"]:  # which stages follow one another depends on the draw
+        work = sl.Labelling(scores, sl.Precision(0.6), labels=120)
+        while len(rows := work.ask()) and names[-2:] != ["block", "below"]:
+            work.tell(tested := rows.tolist(), good[rows])
+            names = [stage.name for stage in work._state.designs[0].stages]
+    with pytest.raises(sl.InvalidInput, match="what is asked for now shows what it certified"):
+        work.correct(tested[:1], [not good[tested[0]]])
+    work.tell(rows := work.ask()[:1], good[rows])
+    with pytest.raises(sl.InvalidInput, match="labels of the below that the block chose are here"):
+        work.correct(tested[:1], [not good[tested[0]]])

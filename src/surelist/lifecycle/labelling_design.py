@@ -312,6 +312,8 @@ class Design(Struct, tag_field="design", forbid_unknown_fields=True, kw_only=Tru
             return None
         if self.stages[number].name in self.pilots and len(self.waiting) == len(later[0].asked):
             return None if len(later) == 1 else "a later stage was chosen with it"
+        if len(later) == 1 and len(self.waiting) == len(later[0].asked):
+            return "what is asked for now shows what it certified"
         return f"labels of the {later[0].name} that the {self.stages[number].name} chose are here"
 
     def correct(self, at: int, mark: str) -> None:

@@ -23,6 +23,8 @@ from surelist.promises.phrases import counted, number, number_down
 from surelist.promises.promise import Level, PageChoice, Promise, Proof
 from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
 
+TIED = "Whoever ties with the first candidate beyond it is not listed either. "
+
 
 class Budget(Promise, tag="budget", frozen=True):
     """``size`` of ``pool_size`` candidates can be reviewed: how many qualified are certified on that list?
@@ -107,10 +109,11 @@ class Budget(Promise, tag="budget", frozen=True):
         threshold = math.nextafter(edge, math.inf)  # the list is everyone strictly above: ties stay within it
         held = int(np.count_nonzero(evidence.good & (evidence.scores >= threshold)))
         if held == 0:
+            tied = np.count_nonzero(others > edge) < rank - 1
             raise refuse(
                 self, level, evidence,
-                "No qualified calibration row is on it, so nothing can be certified: bring more rows, or a "
-                "longer list.",
+                f"No qualified calibration row is on it, so nothing can be certified. "
+                f"{TIED if tied else ''}Ask for a longer list, or bring more rows.",
             )  # fmt: skip
         proof = ListedBudget(len(others), rank, held, self.largest(evidence.rows, held, level))
         # as often as a new score lies there, by those that decided it

@@ -160,10 +160,11 @@ class Precision(Promise, tag="precision", frozen=True):
         return Certified((Step(0, proof.good, threshold),), len(scores), len(hits), proof)
 
     def _refusal(self, evidence: Evidence, level: Level, first: float, most: float) -> NotCertifiable:
-        listed = evidence.scores >= first
+        assert evidence.others is not None
+        listed, reach = evidence.scores >= first, float(np.mean(evidence.others >= first))
         held, of = int(np.count_nonzero(evidence.good & listed)), int(np.count_nonzero(listed))
         reason = (
-            f"The first list, {percent(self.starts[0])} of candidates, holds {held:,} qualified of {of:,} "
+            f"The first list, {percent(reach)} of candidates, holds {held:,} qualified of {of:,} "
             f"calibration rows, which is not enough to be sure of {percent(self.share)}: start where the "
             "list is surer, ask for a smaller share, or bring more rows."
         )
@@ -199,8 +200,8 @@ class FixedSequence(Proof, tag="fixed-sequence", frozen=True):
 
     def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
         plan = (
-            f"The first list tested had {percent(self.start)} of candidates, fixed before looking at "
-            "these rows."
+            f"The first list tested was the best {percent(self.start)} of candidates, with all who tie with "
+            "the last of them, fixed before looking at these rows."
             if self.starts == 1
             else f"No plan said where to begin, so {self.starts} walks share alpha."
         )

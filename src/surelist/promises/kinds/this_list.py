@@ -92,10 +92,11 @@ class ThisList(Promise, tag="this-list", frozen=True):
         rows, wrong = int(np.count_nonzero(above)), int(np.count_nonzero(above & ~evidence.good))
         held = self._held(rows, wrong, level)
         if held == 0:
+            said = "nothing can be said of this list" if self.share is None else "too many to be sure of that"
             raise refuse(
                 self, level, evidence,
                 f"{wrong:,} of {counted(rows, 'calibration row')} that score above the first candidate not "
-                "listed are not qualified: nothing can be said of this list. Bring more rows.",
+                f"listed are not qualified: {said}. Bring more rows.",
             )  # fmt: skip
         proof = ListHeld(len(pool), rows, wrong, held, scores_fingerprint(pool))
         step = Step(0, rows - wrong, float(ordered[self.size - 1]))
