@@ -16,6 +16,7 @@ import surelist as sl
 
 ROWS, OTHERS, BIG = 1_000, 10_000, 200_000
 TARGET = sl.Expected(5, 100)
+CASES = {"equally good": (0.7, 0.7), "one much worse": (0.3, 1.5)}  # the noise of each score
 
 
 def candidates(rng, rows, noise):
@@ -43,9 +44,7 @@ def measure(rng, noise, runs):
         made["best of two"].append(judged(best, everyone[best.choice.chosen], truth))
         alone = sl.calibrate(scores["s0"], labels, TARGET)
         made["the better alone"].append(judged(alone, everyone["s0"], truth))
-    for name, each in made.items():
-        lists, false = np.mean(each, axis=0)
-        print(f"| {name} | {lists:.2f} | {100 * false:.1f} % |")
+    return made
 
 
 def main():
@@ -54,10 +53,12 @@ def main():
     parser.add_argument("--seed", type=int, default=5)
     asked = parser.parse_args()
     rng = np.random.default_rng(asked.seed)
-    for title, noise in (("equally good", (0.7, 0.7)), ("one much worse", (0.3, 1.5))):
+    for title, noise in CASES.items():
         print(f"\nTwo scores, {title} (noise {noise[0]} and {noise[1]}), n = {ROWS:,}, {asked.runs} runs:\n")
         print("| score | list of 100 | false |\n|---|---|---|")
-        measure(rng, noise, asked.runs)
+        for name, each in measure(rng, noise, asked.runs).items():
+            lists, false = np.mean(each, axis=0)
+            print(f"| {name} | {lists:.2f} | {100 * false:.1f} % |")
 
 
 if __name__ == "__main__":

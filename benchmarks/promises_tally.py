@@ -1,14 +1,14 @@
-"""What the parts of ``promises.py`` share: the true population, and the counting of promises."""
+"""What the parts of ``promises.py`` share: the true populations, the counting of promises, and one verdict over all."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+from scipy import special, stats
 
 import surelist as sl
 
@@ -18,13 +18,21 @@ Judge = Callable[[sl.Policy], tuple[float, float]]  # list, and how false
 
 
 class Truth:
-    """Of the population in ``surelist.examples``: share listed and qualified share listed at a threshold."""
+    """Score = chance to be qualified = sigmoid(intercept + slope Z): shares listed and qualified at a threshold.
 
-    def __init__(self, points: int = 400_000) -> None:
+    The usual population is that of ``surelist.examples``.
+    """
+
+    def __init__(self, intercept: float = -2.2, slope: float = 1.8, points: int = 400_000) -> None:
         at = (np.arange(points) + 0.5) / points
-        self.scores = special.expit(-2.2 + 1.8 * special.ndtri(at))
+        self.law = intercept, slope
+        self.scores = special.expit(intercept + slope * special.ndtri(at))
         self.qualified = np.append(np.cumsum(self.scores[::-1])[::-1] / points, 0.0)
         self.points = points
+
+    def draw(self, rng: np.random.Generator, rows: int) -> tuple[Floats, NDArray[np.bool_]]:
+        scores = special.expit(self.law[0] + self.law[1] * rng.standard_normal(rows))
+        return scores, rng.random(rows) < scores
 
     def at(self, threshold: float) -> tuple[float, float]:
         place = int(np.searchsorted(self.scores, threshold))
@@ -32,6 +40,37 @@ class Truth:
 
 
 TRUTH = Truth()
+POPULATIONS = {  # half, a fifth, a thirtieth are qualified; a weak score
+    "usual": TRUTH, "half": Truth(0.0), "rare": Truth(-4.67), "weak": Truth(-2.2, 0.95),
+}  # fmt: skip
+BY_CHANCE = 1e-3  # that any cell is called broken by mistake
+
+
+class Cell(NamedTuple):
+    """What was promised, how often that was false, and a figure beside the one wanted."""
+
+    name: str
+    runs: int
+    false: float
+    figure: str
+    wanted: str = ""
+
+
+def verdict(cells: list[Cell]) -> bool:
+    """One table over all cells, and whether any was false more often than alpha allows."""
+    print("\n| promised | runs | false | figure | wanted |\n|---|---|---|---|---|")
+    for each in cells:
+        print(f"| {each.name} | {each.runs} | {each.false:g} | {each.figure} | {each.wanted} |")
+    broken = [
+        each.name
+        for each in cells
+        if stats.binom.sf(each.false - 1, each.runs, ALPHA) < BY_CHANCE / len(cells)
+    ]
+    said = f"broken by {', '.join(broken)}" if broken else "kept"
+    print(
+        f"\n{len(cells)} cells at alpha {ALPHA:g}: joint bound {said} (by chance with probability {BY_CHANCE:g} at most)."
+    )
+    return not broken
 
 
 class Tally:
@@ -54,6 +93,11 @@ class Tally:
         length, false = judge(policy)
         self.false += false
         self.lists.append(length)
+
+    def cell(self, name: str, wanted: str = "") -> Cell:
+        mean = f"{np.mean(self.lists):.2f}" if self.lists else "-"
+        refused = f", {100 * self.refused / self.runs:.1f} % refused" if self.refused else ""
+        return Cell(f"{name}: {self.name}", self.runs, self.false, mean + refused, wanted)
 
     def row(self) -> str:
         mean = f"{np.mean(self.lists):.2f}" if self.lists else "-"

@@ -9,7 +9,7 @@ from math import comb, factorial
 import numpy as np
 import pytest
 
-from surelist.bounds.precision import false_share_rank, passed_steps
+from surelist.bounds.precision import chances, false_share_rank, passing
 
 # share of candidates and share of qualified at each of four score levels, best first;
 # precision first falls below q at list 1, 2, 3 or 4, or never, and need not be monotone
@@ -31,19 +31,22 @@ def samples(n: int, kinds: int):
 @pytest.mark.parametrize(
     ("q", "alpha"), [(Fraction(1, 2), 0.1), (Fraction(1, 2), 0.3), (Fraction(2, 5), 0.2)]
 )
-@pytest.mark.parametrize("start", [0, 1])
-def test_a_false_answer_is_at_most_alpha_over_every_sample(world, q, alpha, start):
+@pytest.mark.parametrize("parts", [(1,), (0, 1), (1, 0, 1), (1, 1, 1, 1), (5, 0, 2, 1)])
+def test_a_false_answer_is_at_most_alpha_over_every_sample(world, q, alpha, parts):
+    """Any list that passes may be the answer, so every one of them has to be right."""
     n, levels = 7, WORLDS[world]
     cells = [p for share, good in levels for p in (share * good, share * (1 - good))]
     shares = np.cumsum([share for share, _ in levels])
     good = np.cumsum([share * precision for share, precision in levels])
-    precision = [g / s for g, s in zip(good, shares, strict=True)]
+    begin = next(at for at, part in enumerate(parts) if part)
+    false_lists = np.array([g < q * s for g, s in zip(good, shares, strict=True)])[begin:]
+    split = alpha * np.array([*parts, 0, 0, 0, 0])[begin:4] / sum(parts)
     false = Fraction(0)
     for counts in samples(n, len(cells)):
         qualified = np.cumsum(counts[0::2])
         listed = qualified + np.cumsum(counts[1::2])
-        passed = passed_steps(listed[start:], qualified[start:], q, alpha)
-        if passed and precision[start + passed - 1] < q:
+        passed = passing(chances(listed[begin:], qualified[begin:], q), split)
+        if (passed & false_lists).any():
             ways = factorial(n)
             chance = Fraction(1)
             for count, p in zip(counts, cells, strict=True):
@@ -61,16 +64,38 @@ def test_a_step_passes_exactly_from_the_critical_count_on():
     ]:
         for qualified in range(listed + 1):
             ways = sum(comb(listed, j) * q**j * (1 - q) ** (listed - j) for j in range(qualified, listed + 1))
-            passed = passed_steps(np.array([listed]), np.array([qualified]), q, alpha)
-            assert passed == (ways <= Fraction(str(alpha)) * (1 - Fraction(1, 10**9)))
+            chance = chances(np.array([listed]), np.array([qualified]), q)
+            assert passing(chance, np.array([alpha]))[0] == (
+                ways <= Fraction(str(alpha)) * (1 - Fraction(1, 10**9))
+            )
 
 
-def test_the_walk_stops_at_the_first_failure():
-    listed = np.array([20, 40, 60, 80])
-    assert passed_steps(listed, np.array([18, 20, 55, 75]), 0.5, 0.1) == 1
-    assert passed_steps(listed, np.array([9, 35, 55, 75]), 0.5, 0.1) == 0
-    assert passed_steps(listed, np.array([18, 35, 55, 75]), 0.5, 0.1) == 4
-    assert passed_steps(np.array([0, 5]), np.array([0, 5]), 0.5, 0.1) == 0  # the precision of an empty list
+def test_a_walk_stops_at_the_first_failure():
+    listed, first = np.array([20, 40, 60, 80]), np.array([0.1, 0.0, 0.0, 0.0])
+    for qualified, ended in (([18, 20, 55, 75], 1), ([9, 35, 55, 75], 0), ([18, 35, 55, 75], 4)):
+        passed = passing(chances(listed, np.array(qualified), 0.5), first)
+        assert passed.tolist() == [True] * ended + [False] * (4 - ended)
+    empty = chances(np.array([0, 5]), np.array([0, 5]), 0.5)  # the precision of an empty list
+    assert not passing(empty, np.array([0.1, 0.0])).any()
+
+
+def test_levels_are_handed_on_around_the_circle_and_never_across_a_list_that_fails():
+    def passed(*chance: float) -> list[int]:
+        return np.flatnonzero(passing(np.array(chance), np.array([0.05, 0.0, 0.03, 0.02, 0.0]))).tolist()
+
+    assert passed(0.04, 0.04, 0.079, 0.099, 0.099) == [0, 1, 2, 3, 4]  # what passed is added up
+    assert passed(0.04, 0.071, 0.079, 0.019, 0.019) == [0, 3, 4]  # and kept by a list that fails
+    assert passed(0.069, 0.069, 0.099, 0.02 - 1e-9, 0.001) == [
+        0,
+        1,
+        2,
+        3,
+        4,
+    ]  # the end hands on to the beginning
+    assert passed(0.071, 0.0, 0.031, 0.019, 0.019) == [3, 4]
+    assert passed(0.06, 0.0, 0.031, 0.021, 0.0) == []  # nothing passes before its turn
+    assert passed(0.099, 0.0, 0.029, 0.049, 0.049) == [0, 1, 2, 3, 4]
+    assert passed(0.1, 0.0, 0.029, 0.049, 0.049) == [2, 3, 4]  # never more than alpha
 
 
 @pytest.mark.parametrize("allowed", [Fraction(1, 5), Fraction(1, 2), Fraction(7, 10)])

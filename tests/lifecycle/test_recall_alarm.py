@@ -129,7 +129,7 @@ def test_recall_needs_an_audit_and_other_promises_have_none(policy):
     with pytest.raises(sl.InvalidInput, match=r"without an audit.*audit_rate=0\.05"):
         sl.Monitor(policy)
     expected = calibrated(sl.Expected(5, 100))
-    with pytest.raises(sl.InvalidInput, match="Recall promises only"):
+    with pytest.raises(sl.InvalidInput, match="Recall and Triage promises only"):
         sl.Monitor(expected, audit_rate=0.05)
     for wrong in (0, 1, -0.1, float("nan"), "5%"):
         with pytest.raises(sl.InvalidInput, match="audit_rate"):

@@ -184,6 +184,11 @@ PROOFS = {
         "lifecycle/test_recall_alarm.py::test_a_recall_of_80_instead_of_90_percent_is_found_within_300_audited",
         "lifecycle/test_recall_alarm.py::test_the_interval_covers_recall_at_every_pool_at_once",
     ],
+    "triage-alarm": [
+        "lifecycle/test_triage_alarm.py::test_over_every_course_of_five_audits_a_false_alarm_is_at_most_alpha",
+        "lifecycle/test_triage_alarm.py::test_over_long_audits_a_false_alarm_is_at_most_alpha",
+        "lifecycle/test_triage_alarm.py::test_missing_reviews_speak_for_the_promises_in_the_alarm_and_both_ways_in_the_interval",
+    ],
     "few-labels": [
         "bounds/test_collection.py::test_block_count_is_the_definition_in_integers_ties_with_alpha_included",
         "bounds/test_collection.py::test_the_collection_in_hand_over_every_label_pattern",

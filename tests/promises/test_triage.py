@@ -9,7 +9,7 @@ import duckdb
 import numpy as np
 import polars as pl
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 import surelist as sl
 from surelist.workflows.selection import selection_sql
@@ -113,6 +113,27 @@ def test_the_worst_point_of_the_theory_by_simulation():
         wrong += lists[0] == "accept" or lists[1] == "reject"
     assert stats.binom.sf(wrong - 1, runs, alpha) > 1e-6
     assert stats.binom.cdf(wrong, runs, 0.15) > 1e-6
+
+
+def test_easy_promises_are_not_refused_by_chance():
+    """The first list alone failed in 2 to 4 of 100 (usual .5 and .9, n = 3,000; half .75, n = 1,000)."""
+    rng, refused, false = np.random.default_rng(2), 0, 0
+    for _ in range(300):
+        chance = special.expit(1.8 * rng.standard_normal(1_000))
+        labels, others = rng.random(1_000) < chance, special.expit(1.8 * rng.standard_normal(4_000))
+        try:
+            policy = sl.calibrate(chance, labels, sl.Triage(0.75, reject=0.75), unlabelled=others)
+        except sl.NotCertifiable:
+            refused += 1
+            continue
+        low, high = policy.cutoffs[0].proof.looked_from, policy.threshold
+        accepted, rejected = TRUTH[TRUTH >= high], TRUTH[TRUTH < low]  # noqa: SIM300
+        false += bool(np.mean(accepted) < 0.75 or np.mean(rejected) > 0.25)
+    assert stats.binom.sf(refused - 1, 300, 0.005) > 1e-6
+    assert stats.binom.sf(false - 1, 300, 0.1) > 1e-6
+
+
+TRUTH = special.expit(1.8 * special.ndtri((np.arange(100_000) + 0.5) / 100_000))
 
 
 def test_sql_says_the_same_three_lists(rows):

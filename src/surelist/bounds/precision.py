@@ -1,7 +1,7 @@
 """Precision: the share of a list that is qualified [theory: precision]. Numbers only.
 
-``passed_steps`` walks down a sequence of lists fixed beforehand and says how many of them in a row
-are certified to be good enough. ``false_share_rank`` is another promise under another name: the
+``passing`` tests lists fixed beforehand one after another and says which are certified to be good
+enough. ``false_share_rank`` is another promise under another name: the
 average false share of one pool's list by conformal selection (Jin and Candès 2023).
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,22 +19,37 @@ from surelist._scipy import special
 from surelist.bounds._tails import safe
 from surelist.bounds.counts import Rate
 
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def passed_steps(listed: Ints, qualified: Ints, share: Rate, alpha: float) -> int:
-    """How many lists, from the first on, pass P(Binomial(listed, share) >= qualified) <= alpha.
-
-    The first list of the sequence whose true share is below ``share`` does not depend on the labelled
-    rows, and a false answer has to pass its test: probability at most alpha. No union bound, and no
-    score that is monotone; but the order of the lists and the first one are fixed beforehand.
-    """
+def chances(listed: Ints, qualified: Ints, share: Rate) -> Floats:
+    """P(Binomial(listed, share) >= qualified) of each list; 1 where nobody on it is qualified."""
     q = math.nextafter(float(check.as_rate(share, "share")), 1.0)
-    allowed = safe(check.as_alpha(alpha))
     some = np.maximum(qualified, 1)
-    tails = special.betainc(some, listed - some + 1, q)
-    passed = (qualified > 0) & (tails <= allowed)
-    return len(passed) if passed.all() else int(np.argmin(passed))
+    return np.where(qualified > 0, special.betainc(some, listed - some + 1, q), 1.0)
+
+
+def passing(chances: Floats, levels: Floats) -> Bools:
+    """Which lists pass, of a circle fixed beforehand; ``levels`` are parts of alpha, the first above 0.
+
+    A list that passes hands its level on to the next, the last to the first; one that does not pass keeps
+    it. With the whole alpha on the first list this is a fixed sequence, a walk that ends where a list fails.
+    The first false list to pass has a level made of the parts since the false list before it, and those
+    together are at most alpha.
+    """
+    parts = list(pairwise([*np.flatnonzero(levels).tolist(), len(levels)]))
+    passed = np.zeros(len(levels), dtype=np.bool_)
+    count = -1
+    while count < (count := int(np.count_nonzero(passed))) < len(passed):
+        level = float(levels[np.flatnonzero(~passed)[-1] + 1 :].sum())
+        for begin, end in parts:
+            level += float(levels[begin])
+            here = passed[begin:end] | (chances[begin:end] <= safe(level))
+            passed[begin : end if here.all() else begin + int(np.argmin(here))] = True
+            level *= bool(here.all())
+    return passed
 
 
 def false_share_rank(false_above: Ints, rows: int, allowed: Rate) -> int:

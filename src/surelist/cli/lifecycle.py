@@ -123,7 +123,8 @@ def _column(name: str, holds: str, default: str | None = None, *, if_there: bool
 @click.option("--alpha", type=SHARE, help="How often a false alarm may come, ever (first time; 0.05).")
 @click.option(
     "--audit-rate", type=SHARE, metavar="SHARE",
-    help="For --recall policies: every unlisted candidate was reviewed with this probability (first time).",
+    help="For a recall: every unlisted candidate was reviewed with this probability; for a triage: everyone "
+    "(first time).",
 )  # fmt: skip
 @_column("pool", "with the pool's name", "pool")
 @_column("pool_size", "candidates in the pool", "pool_size")
@@ -133,7 +134,10 @@ def _column(name: str, holds: str, default: str | None = None, *, if_there: bool
 @_column(
     "unaudited", "candidates drawn for the audit whose review never came  [default: unaudited, if there]"
 )
-@_column("group", "with the group, for policies with groups: one row per pool and group")
+@_column("drawn", "of a triage, how many on the list were drawn for the audit", if_there=True)
+@_column(
+    "group", "with the group, for policies with groups: one row per pool and group; of a triage the list"
+)
 @flags.plot_option
 @flags.as_json
 def watch(state: Path, reviews: Path, plot: Path | None, json_: bool, **options: Any) -> int:
@@ -148,6 +152,7 @@ def watch(state: Path, reviews: Path, plot: Path | None, json_: bool, **options:
     Example:
       surelist watch monitor.json pools.csv --policy policy.json
       surelist watch recall.json pools.csv --policy recall-policy.json --audit-rate 0.05 --missed missed
+      surelist watch triage.json audits.csv --policy triage-policy.json --audit-rate 0.05 --group list
     """
     from surelist.workflows import lifecycle as living
 

@@ -22,11 +22,15 @@ from surelist._names import option
 from surelist._version import __version__
 from surelist.bounds import betting
 from surelist.errors import InvalidInput
+from surelist.filters import ACCEPT, LOOK, REJECT
 from surelist.lifecycle.bounded import Memory
 from surelist.lifecycle.state import FORMAT
 from surelist.promises.phrases import counted, percent
 from surelist.promises.policy import Policy
+from surelist.promises.promise import Watched
 from surelist.promises.state import Cutoff
+
+LISTS = (ACCEPT, LOOK, REJECT)
 
 
 class Outcomes(Struct, frozen=True, forbid_unknown_fields=True):
@@ -139,7 +143,8 @@ class Claim:
 
     A trial is a candidate of a pool (1 = qualified and on the shortlist) for ``Expected`` targets, a
     whole pool (1 = at least ``k`` of them) for ``PerPool`` targets, and for ``Recall`` a qualified
-    candidate, seen on the list (1) or, with probability ``audit_rate``, in the audit (0).
+    candidate, seen on the list (1) or, with probability ``audit_rate``, in the audit (0). Of ``drawn`` lists
+    of a triage it is a candidate drawn for the audit [theory: triage-alarm].
     """
 
     group: str | None
@@ -147,10 +152,20 @@ class Claim:
     k: int | None = None
     smallest_pool: int = 0
     audit_rate: float | None = None
+    drawn: tuple[str, ...] = ()
+    unqualified: bool = False
+    words: str = ""
+
+    @property
+    def whose(self) -> str:
+        """The group that it is about, where there are groups."""
+        return "" if self.group is None or self.drawn else self.group
 
     @property
     def counted(self) -> str:
         """What the rate is a share of, and what they do, in words."""
+        if self.drawn:
+            return self.words
         if self.audit_rate is not None:
             return "qualified candidates are on the list"
         if self.k is None:
@@ -160,7 +175,14 @@ class Claim:
     def describe(self, counts: Outcomes) -> str:
         """What was seen, and what was not, for a person."""
         unreviewed = f"{counts.unreviewed:,} more on the shortlists have no review" * bool(counts.unreviewed)
-        if self.audit_rate is not None:
+        if self.drawn:
+            seen = counts.trials - counts.unreviewed
+            missing = counts.unreviewed + counts.unaudited
+            parts = [
+                f"of those drawn {counts.successes:,} of {seen:,} {self.words.removeprefix('the ')}",
+                f"{missing:,} drawn have no review" * bool(missing),
+            ]
+        elif self.audit_rate is not None:
             parts = [
                 f"{counts.successes:,} qualified candidates on the lists, {counts.missed:,} among the "
                 f"{percent(self.audit_rate)} of the others who were audited",
@@ -220,16 +242,26 @@ def claims_of(policy: Policy, audit_rate: float | None) -> tuple[Claim, ...]:
         raise InvalidInput("policy", f"no review can show whether it holds: {why}.")
     if not policy.grouped and len(policy.cutoffs) > 1:
         raise InvalidInput("policy", "it makes several promises of one list; watch each on its own.")
-    claims = tuple(_claim(cutoff, policy, audit_rate) for cutoff in policy.cutoffs)
-    if audit_rate is not None and not all(claim.audit_rate for claim in claims):
-        raise InvalidInput("audit_rate", "an audit goes with Recall promises only; leave it out.")
+    claims = tuple(
+        _claim(cutoff, watched, audit_rate)
+        for cutoff in policy.cutoffs
+        for watched in cutoff.target.watched(policy)
+    )
+    if audit_rate is not None and not all(cutoff.target.needs_audit for cutoff in policy.cutoffs):
+        raise InvalidInput("audit_rate", "an audit goes with Recall and Triage promises only; leave it out.")
     return claims
 
 
-def _claim(cutoff: Cutoff, policy: Policy, audit_rate: float | None) -> Claim:
-    watched = cutoff.target.watched(policy)
-    if not watched.audited:
+def _claim(cutoff: Cutoff, watched: Watched, audit_rate: float | None) -> Claim:
+    if not watched.audited and not watched.drawn:
         return Claim(cutoff.group, watched.rate, watched.k, watched.smallest_pool)
+    if audit_rate is None and watched.drawn:
+        raise InvalidInput(
+            "audit_rate",
+            "a triage cannot be watched without an audit: those accepted and rejected are never reviewed. "
+            "Review each candidate with a fixed probability, on whichever list"
+            f"{option('audit_rate', '0.05', before=', e.g. ')}.",
+        )
     if audit_rate is None:
         raise InvalidInput(
             "audit_rate",
@@ -237,11 +269,25 @@ def _claim(cutoff: Cutoff, policy: Policy, audit_rate: float | None) -> Claim:
             "not shortlisted are never reviewed. Review each unlisted candidate with a fixed probability"
             f"{option('audit_rate', '0.05', before=', e.g. ')}.",
         )
-    return Claim(cutoff.group, watched.rate, audit_rate=check.as_alpha(audit_rate, "audit_rate"))
+    rate = check.as_alpha(audit_rate, "audit_rate")
+    if not watched.drawn:
+        return Claim(cutoff.group, watched.rate, audit_rate=rate)
+    # on every list one was drawn with the same probability: among those drawn nobody is seen more rarely
+    seen = 1.0 if watched.audited else None
+    drawn = (watched.drawn, watched.unqualified, watched.words)
+    return Claim(watched.part, watched.rate, None, 0, seen, *drawn)
 
 
 def reviews_of(claims: Sequence[Claim], shared_size: bool, given: Mapping[str, object]) -> list[PoolReview]:
     """One review per claim from what ``Monitor.observe`` was given; mappings where there are groups."""
+    if claims[0].drawn:
+        reviews = [_drawn(claim, given) for claim in claims]
+        for claim, review in zip(claims, reviews, strict=True):
+            _require_fitting(claim, review)
+        return reviews
+    if given["drawn"] is not None:
+        raise InvalidInput("drawn", "goes with a triage, whose three lists are audited; leave it out.")
+    given = {name: value for name, value in given.items() if name != "drawn"}
     audited = claims[0].audit_rate is not None
     if audited != (given["missed"] is not None):
         if not audited:
@@ -254,10 +300,33 @@ def reviews_of(claims: Sequence[Claim], shared_size: bool, given: Mapping[str, o
         for name, value in given.items():
             if audited or name != "missed":
                 mine = value if shared_size and name == "pool_size" else _of(value, claims, claim, name)
-                numbers[name] = _whole(mine, name, claim)
+                numbers[name] = _whole(mine, name, claim.group)
         reviews.append(PoolReview(**numbers))
         _require_fitting(claim, reviews[-1])
     return reviews
+
+
+def _drawn(claim: Claim, given: Mapping[str, Any]) -> PoolReview:
+    """Of a triage: those drawn for the audit, by the list that they are on."""
+    numbers: dict[str, dict[str, int]] = {}
+    for name in ("drawn", "qualified", "unreviewed"):
+        value = {} if name == "unreviewed" and given[name] == 0 else given[name]
+        if not isinstance(value, Mapping) or not set(value) <= set(LISTS):
+            raise InvalidInput(name, expected=f"a mapping of {', '.join(LISTS)} to numbers", got=repr(value))
+        if missing := [each for each in claim.drawn if each not in value and name != "unreviewed"]:
+            raise InvalidInput(name, expected=f"a number for {missing[0]!r}", got=repr(dict(value)))
+        numbers[name] = {each: _whole(value.get(each, 0), f"{name}[{each!r}]") for each in claim.drawn}
+    *kept, last = claim.drawn
+    seen, good, unknown = numbers["drawn"], numbers["qualified"], numbers["unreviewed"]
+    for each in claim.drawn:
+        if good[each] + unknown[each] > seen[each]:
+            most = f"at least all who are counted, {good[each] + unknown[each]}"
+            raise InvalidInput(f"drawn[{each!r}]", expected=most, got=str(seen[each]))
+    if kept:
+        held, perhaps = sum(good[each] for each in kept), sum(unknown[each] for each in kept)
+        return PoolReview(held, sum(seen.values()), perhaps, good[last], unknown[last])
+    right = seen[last] - good[last] - unknown[last] if claim.unqualified else good[last]
+    return PoolReview(right, seen[last], unknown[last])
 
 
 def _require_fitting(claim: Claim, review: PoolReview) -> None:
@@ -285,9 +354,9 @@ def _of(value: object, claims: Sequence[Claim], claim: Claim, name: str) -> Any:
     return given[claim.group]
 
 
-def _whole(value: Any, name: str, claim: Claim) -> int:
+def _whole(value: Any, name: str, group: str | None = None) -> int:
     ok = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 0
     if not ok:
-        who = "" if claim.group is None else f"[{claim.group!r}]"
+        who = "" if group is None else f"[{group!r}]"
         raise InvalidInput(f"{name}{who}", expected="a whole number of at least 0", got=repr(value))
     return int(value)

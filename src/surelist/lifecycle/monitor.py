@@ -54,7 +54,8 @@ class Monitor(Saved):
     ``PerPool`` with ``rule="exact"`` is refused: its alpha is an average over calibration
     samples, so a sound policy may have a higher failure rate for its own sample, and an alarm
     would be no news. ``Recall`` targets need an audit of the unlisted, ``audit_rate``, and are
-    tested per qualified candidate that reviews or audit have shown.
+    tested per qualified candidate that reviews or audit have shown. ``Triage`` needs an audit of
+    everyone; both its promises are tested, on those drawn [theory: triage-alarm].
 
     Reviews that never come are told with ``unreviewed=``. In the alarm they count as qualified, in
     the interval both ways: never as an outcome that nobody has seen.
@@ -67,7 +68,8 @@ class Monitor(Saved):
         How often a false alarm may be raised, over the whole future.
     audit_rate
         For ``Recall``: the probability with which every candidate who is not shortlisted is reviewed
-        all the same, independently of everything else; ``draw_audit`` draws them.
+        all the same, independently of everything else; ``draw_audit`` draws them. For ``Triage``: that
+        with which every candidate is drawn for the audit, on whichever list.
 
     Examples
     --------
@@ -91,7 +93,7 @@ class Monitor(Saved):
         self._policy = policy
         self.alpha = check.as_level(alpha)
         self.claims = claims_of(policy, audit_rate)
-        self.audit_rate = self.claims[0].audit_rate
+        self.audit_rate = None if audit_rate is None else float(audit_rate)
         self.tallies = {claim.group: Tally(claim.group) for claim in self.claims}
         self.bets = {claim.group: claim.bets() for claim in self.claims}
         self.pools = 0
@@ -100,8 +102,8 @@ class Monitor(Saved):
         self._versions = Versions()
 
     def observe(
-        self, *, qualified: object, pool_size: object, unreviewed: object = 0, missed: object = None,
-        unaudited: object = 0, review_id: object = None,
+        self, *, qualified: object, pool_size: object = None, unreviewed: object = 0, missed: object = None,
+        unaudited: object = 0, drawn: object = None, review_id: object = None,
     ) -> bool:  # fmt: skip
         """Count one pool; True if it is new, False if this review was counted before.
 
@@ -115,12 +117,16 @@ class Monitor(Saved):
         missed, unaudited
             With an ``audit_rate``: how many of the audited candidates turned out qualified, and how
             many drawn for the audit have no review and will not get one; with groups mappings.
+        drawn
+            Of a triage: a mapping of "accept", "look" and "reject" to how many on that list were drawn for
+            the audit; ``qualified`` and ``unreviewed`` are mappings too, of those drawn. "look" may be left
+            out where the rejected are promised a share of their own.
         review_id
             A name for this pool's review. The same name with the same numbers changes nothing,
             so a job may be run again; with other numbers it is an error.
         """
         given = {"qualified": qualified, "pool_size": pool_size, "unreviewed": unreviewed, "missed": missed,
-                 "unaudited": unaudited}  # fmt: skip
+                 "unaudited": unaudited, "drawn": drawn}  # fmt: skip
         shared = self._policy.group_rows == "all" and not isinstance(pool_size, Mapping)
         reviews = claims.reviews_of(self.claims, shared, given)
         name = None if review_id is None else as_name(review_id, "review_id")
@@ -150,14 +156,15 @@ class Monitor(Saved):
     def draw_audit(self, listed: object) -> NDArray[np.bool_]:
         """Whom to review though not shortlisted: True with probability ``audit_rate`` each.
 
-        ``listed`` is the shortlist, as ``policy.select`` gives it. Draw once per pool and keep the
+        ``listed`` is the shortlist, as ``policy.select`` gives it. Of a triage everyone may be drawn,
+        on whichever list. Draw once per pool and keep the
         result: drawing again until it suits breaks the test.
         """
         if self.audit_rate is None:
             raise InvalidInput("audit_rate", "this monitor has none, so there is no audit to draw.")
-        unlisted = ~np.asarray(listed, dtype=np.bool_)
-        drawn: NDArray[np.bool_] = unlisted & (coins(len(unlisted)) < self.audit_rate)
-        return drawn
+        lists = np.asarray(listed)
+        drawn: NDArray[np.bool_] = coins(len(lists)) < self.audit_rate
+        return drawn if self.claims[0].drawn else drawn & ~lists.astype(np.bool_)
 
     @property
     def log_e_value(self) -> float:
@@ -209,7 +216,9 @@ class Monitor(Saved):
     def interval(self) -> tuple[float, float]:
         """``intervals`` of a policy without groups."""
         if len(self.claims) > 1:
-            raise InvalidInput("interval", "this policy has groups; read intervals.")
+            raise InvalidInput(
+                "interval", "groups, and both ends of a triage, have one each; read intervals."
+            )
         return next(iter(self.intervals.values()))
 
     @property
@@ -234,7 +243,7 @@ class Monitor(Saved):
         if not self.pools:
             return "Too early to say: no pool has all its reviews yet."
         spans = "; ".join(
-            f"{'' if claim.group is None else f'{claim.group}: '}it was promised that at least "
+            f"{claim.whose and f'{claim.whose}: '}it was promised that at least "
             f"{percent(float(claim.rate))} of {claim.counted}; the reviews show {100 * low:.2f}% to "
             f"{100 * high:.2f}%{claim.whatever(self.tallies[claim.group].since)}"
             for claim in self.claims
@@ -274,7 +283,7 @@ class Monitor(Saved):
         )
 
     def _describe(self, claim: Claim) -> str:
-        who = "" if claim.group is None else f"group {claim.group!r}: "
+        who = claim.whose and f"group {claim.whose!r}: "
         total, (low, high) = self.tallies[claim.group].total, self.intervals[claim.group]
         unknown = total.unreviewed + total.unaudited
         return (
@@ -290,9 +299,9 @@ class Monitor(Saved):
         ]
         state = "ALARM" if self.alarm else "no alarm"
         title = f"{counted(self.pools, 'pool')}, e-value {numerals.number(self.e_value, 3)}, {state}"
-        per = (
-            "recall" if self.audit_rate else f"rate per {'candidate' if self.claims[0].k is None else 'pool'}"
-        )
+        first = self.claims[0]
+        per = f"rate per {'candidate' if first.k is None else 'pool'}"
+        per = "share" if first.drawn else "recall" if self.audit_rate else per
         return axes.draw_rates(rates, title, f"{per}, under this threshold", ax, path)
 
     @property

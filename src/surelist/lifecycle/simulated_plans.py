@@ -20,13 +20,13 @@ from surelist import bounds
 from surelist._names import option
 from surelist._scipy import special
 from surelist.bounds.pools import stake_for
-from surelist.bounds.precision import passed_steps
+from surelist.bounds.precision import chances, passing
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.lifecycle.plan import PER, Floats, Needed, Plan, PlanRow, Population, RateByShare, populations
 from surelist.promises import kinds
 from surelist.promises.evidence import ArrayCounts, Evidence, PoolRows, RowColumns
 from surelist.promises.kinds.next_pool import allowed_rank
-from surelist.promises.kinds.precision import RATIO, STARTS
+from surelist.promises.kinds.precision import STARTS, grid
 from surelist.promises.promise import About, Level, Promise
 
 SIZES = (100, 200, 300, 500, 1_000, 2_000, 3_000, 5_000, 10_000, 30_000, 100_000, 300_000)
@@ -112,9 +112,7 @@ def _precise(
     starts = (target.start,) if target.start is not None else (start,) if start is not None else STARTS
     rows = []
     for n in sizes:
-        lists = np.zeros(RUNS)
-        for each in starts:
-            lists = np.maximum(lists, _walks(target.share, alpha / len(starts), each, n, curve, rng))
+        lists = _walks(target.share, alpha, starts, n, curve, rng)
         certain = lists > 0
         mean = PER * float(lists[certain].mean()) if certain.mean() >= 0.005 else None
         rows.append(PlanRow(n, "exact", 0, float(certain.mean()), mean, mean and mean / (PER * longest) - 1))
@@ -122,13 +120,12 @@ def _precise(
 
 
 def _walks(
-    share: float, alpha: float, start: float, n: int, curve: RateByShare, rng: np.random.Generator
+    share: float, alpha: float, starts: Sequence[float], n: int, curve: RateByShare, rng: np.random.Generator
 ) -> Floats:
-    """Shares listed at the end of simulated walks; 0 where the first list did not pass."""
-    lists = [start]
-    while lists[-1] < 1:
-        lists.append(min(1.0, lists[-1] * RATIO))
-    shares = np.array(lists)
+    """Shares on the longest lists that pass in simulations; 0 where none does."""
+    others = 1 - (np.arange(OTHERS) + 0.5) / OTHERS
+    thresholds, levels = grid(others, starts, (1,) * len(starts), alpha)
+    shares = 1 - thresholds + 0.5 / OTHERS
     rates = curve.rate(shares)
     qualified, others = np.diff(rates, prepend=0.0), np.diff(shares - rates, prepend=0.0)
     cells = np.clip(np.concatenate([qualified, others]), 0, None)
@@ -136,8 +133,8 @@ def _walks(
     steps = len(shares)
     hits = np.cumsum(drawn[:, :steps], axis=1)
     listed = hits + np.cumsum(drawn[:, steps : 2 * steps], axis=1)
-    ended = [passed_steps(counts, good, share, alpha) for counts, good in zip(listed, hits, strict=True)]
-    return np.asarray(np.append(0.0, shares)[np.array(ended)])
+    passed = (passing(each, levels) for each in chances(listed, hits, share))
+    return np.asarray([shares[each].max(initial=0.0) for each in passed])
 
 
 def plan_pools(

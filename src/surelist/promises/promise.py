@@ -81,12 +81,19 @@ class Watched(Struct, frozen=True):
 
     A trial is a candidate (1 = qualified and listed), with ``k`` a whole pool of at least ``smallest_pool``
     (1 = at least ``k`` of them), ``audited`` a qualified candidate, seen on the list (1) or in an audit (0).
+    Of a policy with three lists, trials are those of ``drawn`` lists who were drawn for an audit of everyone:
+    1 = qualified, with ``unqualified`` not qualified; ``audited`` those who are qualified, 1 = not on the
+    last list. ``words`` say it after "at least 90% of".
     """
 
     rate: Fraction
     k: int | None = None
     smallest_pool: int = 0
     audited: bool = False
+    part: str | None = None
+    drawn: tuple[str, ...] = ()
+    unqualified: bool = False
+    words: str = ""
 
 
 class PageChoice(Struct, frozen=True):
@@ -259,7 +266,7 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
         candidates."""
         raise NotImplementedError
 
-    def watched(self, policy: Certificate) -> Watched:
+    def watched(self, policy: Certificate) -> tuple[Watched, ...]:
         """What a monitor tests of it; raises where nothing can be."""
         raise InvalidInput(
             "policy",

@@ -29,6 +29,7 @@ from surelist.workflows import campaign_record
 from surelist.workflows.source import NO_HINTS, Hints, Source
 
 UNREVIEWED = ("unreviewed", "unaudited")  # columns of reviews that never came
+IF_THERE = (*UNREVIEWED, "drawn")
 LABELS = {"0": 0.0, "1": 1.0, "0.0": 0.0, "1.0": 1.0, "false": 0.0, "true": 1.0}
 
 
@@ -65,11 +66,14 @@ def watch(
 
     ``columns`` say where ``Monitor.observe`` finds its numbers. Stops at the first pool whose number
     of qualified candidates (or of missed ones, with an audit) is missing: pools count in order. A column
-    ``unreviewed`` or ``unaudited`` is read without being named: reviews that never came are no outcomes.
+    ``unreviewed`` or ``unaudited`` is read without being named: reviews that never came are no outcomes. A
+    column ``drawn`` likewise: of a triage, how many on each list were drawn; ``group`` names the list.
     The state is made from ``policy`` the first time, and written when all went well.
     """
     there = open_table(reviews).columns
-    columns |= {name: name for name in UNREVIEWED if columns.get(name) is None and name in there}
+    columns |= {name: name for name in IF_THERE if columns.get(name) is None and name in there}
+    if columns.get("drawn") is not None:
+        columns["pool_size"] = None  # of a triage those drawn count, not the pool
     table = read_text(reviews, {"pool": pool, "group": group, **columns})
     reviewed = _pools(table, [name for name in columns if columns[name]], grouped=group is not None)
     counted = []

@@ -71,8 +71,8 @@ def draw_audit(candidates: int, listed: Sequence[int], audit_rate: float) -> lis
 
 
 def needs_audit(policy: Policy) -> bool:
-    """Whether this promise can be watched only with an audit of those who are not listed."""
-    return all(cutoff.target.needs_audit for cutoff in policy.cutoffs)
+    """Whether this promise can be watched here only with an audit of those who are not listed."""
+    return all(cutoff.target.needs_audit for cutoff in policy.cutoffs) and not policy.three_ways
 
 
 def write_audit(
@@ -118,6 +118,8 @@ def cannot_be_watched(policy: Policy, audit_rate: float | None = None) -> str | 
     """Why no alarm watches this promise; None where one does."""
     if policy.common:
         return "it is made to groups, and its lists without them: count reviews by group, with Monitor"
+    if policy.three_ways:
+        return "it has three lists, which reviews here are not counted by: use Monitor or surelist watch"
     try:
         Monitor(policy, ALPHA, audit_rate=audit_rate)
     except InvalidInput as error:

@@ -166,8 +166,8 @@ class Expected(RatePromise, tag="expected", frozen=True):
     def oracle_rate(self, alpha: float, base_rate: float) -> float:
         return float(self.rate)
 
-    def watched(self, policy: Certificate) -> Watched:
-        return Watched(self.rate)
+    def watched(self, policy: Certificate) -> tuple[Watched, ...]:
+        return (Watched(self.rate),)
 
     def widened(self, within: float) -> Expected:
         return replace(self, k=self.pool_size * phrases.more_odds(self.k / self.pool_size, within))

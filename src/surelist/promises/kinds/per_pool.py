@@ -208,7 +208,7 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
     def oracle_rate(self, alpha: float, base_rate: float) -> float:
         return bounds.pac_rate(self.k, self.sizes[0], alpha)
 
-    def watched(self, policy: Certificate) -> Watched:
+    def watched(self, policy: Certificate) -> tuple[Watched, ...]:
         if policy.rule == "exact":
             raise InvalidInput(
                 "policy",
@@ -219,7 +219,7 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
                 ),
             )
         # what is promised, all groups and scores together
-        return Watched(1 - check.as_fraction(policy.pool_alpha, "alpha"), self.k, self.sizes[0])
+        return (Watched(1 - check.as_fraction(policy.pool_alpha, "alpha"), self.k, self.sizes[0]),)
 
     def largest(self, rows: int, qualified: int, level: Level) -> Largest:
         """For the smallest pool; 0 where none."""

@@ -6,10 +6,12 @@ Thresholds come from unlabelled scores, so that they can be tested on the labell
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Annotated
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
@@ -17,7 +19,8 @@ from surelist import _check as check
 from surelist import bounds
 from surelist._files import hold
 from surelist._numerals import about, number, of_every
-from surelist.bounds.precision import passed_steps
+from surelist.bounds._tails import safe
+from surelist.bounds.precision import chances, passing
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.promises import phrases
 from surelist.promises.conditions import BESIDE, SEVERAL, Proved
@@ -30,6 +33,7 @@ from surelist.promises.promise import Level, PageChoice, Promise, Proof
 from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 STARTS = (0.02, 0.05, 0.12, 0.3)  # list shares where the walk begins if no plan says so
 START = share_option(
@@ -50,7 +54,7 @@ class Precision(Promise, tag="precision", frozen=True):
         Between 0 and 1.
     start : float, optional
         The share of candidates on the first list tested, fixed beforehand: about half the list that is hoped
-        for, from a plan (which may be given itself) or a pilot. Without it four starts share alpha.
+        for, from a plan (which may be given itself) or a pilot. Without it four first lists share alpha.
 
     Examples
     --------
@@ -137,27 +141,21 @@ class Precision(Promise, tag="precision", frozen=True):
 
     def certify(self, evidence: Evidence, level: Level, most: float = math.inf) -> Certified:
         """The longest list that passes; under another promise the first that is long enough for it."""
-        scores, good, others = evidence.scores, evidence.good, evidence.require_others()
-        alpha = level.alpha / len(self.starts)
-        ordered, hits = np.sort(scores), np.sort(scores[good])
-        answers: list[tuple[float, FixedSequence]] = []
-        for start in self.starts:
-            thresholds = grid(others, start)
-            listed = len(ordered) - np.searchsorted(ordered, thresholds)
-            passing = len(hits) - np.searchsorted(hits, thresholds)
-            passed = passed_steps(listed, passing, self.share, alpha)
-            fitting = np.flatnonzero(thresholds[:passed] <= most)
-            if len(fitting):
-                at = int(fitting[0]) if most < math.inf else passed - 1
-                numbers = (at + 1, int(listed[at]), int(passing[at]))
-                answers.append(
-                    (float(thresholds[at]), FixedSequence(len(others), start, len(self.starts), *numbers))
-                )
-        if not answers:
-            raise self._refusal(evidence, level, float(grid(others, self.starts[0])[0]), most)
-        pick = max if most < math.inf else min  # the list just long enough, or the longest
-        threshold, proof = pick(answers, key=lambda each: each[0])
-        return Certified((Step(0, proof.good, threshold),), len(scores), len(hits), proof)
+        others = evidence.require_others()
+        thresholds, levels = grid(others, self.starts, (1,) * len(self.starts), level.alpha)
+        tested = Tested.of(evidence.scores, evidence.good, thresholds, self.share)
+        passed = passing(tested.chances, levels)
+        fitting = np.flatnonzero(passed & (thresholds <= most))
+        if not len(fitting):
+            raise self._refusal(evidence, level, float(thresholds[0]), most)
+        at = int(fitting[0] if most < math.inf else fitting[-1])  # the list just long enough, or the longest
+        begun = at + 1 - in_a_row(passed, at)
+        start = self.starts[int(np.count_nonzero(levels[: begun + 1]) - 1)]
+        listed, held = int(tested.listed[at]), int(tested.right[at])
+        parts = _parts(float(tested.chances[at]), level.alpha, len(self.starts))
+        proof = FixedSequence(len(others), start, len(self.starts), at + 1 - begun, listed, held, parts)
+        step = Step(0, held, float(thresholds[at]))
+        return Certified((step,), evidence.rows, evidence.qualified, proof)
 
     def _refusal(self, evidence: Evidence, level: Level, first: float, most: float) -> NotCertifiable:
         assert evidence.others is not None
@@ -173,22 +171,56 @@ class Precision(Promise, tag="precision", frozen=True):
         return refuse(self, level, evidence, reason)
 
 
-def grid(others: Floats, start: float, ratio: float = RATIO) -> Floats:
-    """Thresholds from a list of ``start`` of the unlabelled scores on, each list a little longer."""
+def grid(
+    others: Floats, starts: Sequence[float], weights: Sequence[float], alpha: float, ratio: float = RATIO
+) -> tuple[Floats, Floats]:
+    """Thresholds from a list of the first of ``starts`` of the unlabelled scores on, each list a little
+    longer, and the part of alpha of each: that of the start that it is, by ``weights``."""
     total = len(others)
-    ranks = [max(1, math.ceil(check.as_fraction(start, "start") * total))]
+    firsts = [max(1, math.ceil(check.as_fraction(start, "start") * total)) for start in starts]
+    ranks = firsts[:1]
     while ranks[-1] < total:
         ranks.append(min(total, max(ranks[-1] + 1, math.floor(ranks[-1] * ratio))))
-    at = total - np.array(ranks)
-    thresholds: Floats = np.partition(others, at)[at]
-    return np.asarray(thresholds[np.append(True, np.diff(thresholds) < 0)])
+    lists = np.union1d(ranks, firsts)
+    thresholds: Floats = np.partition(others, total - lists)[total - lists]
+    another = np.append(True, np.diff(thresholds) < 0)
+    levels = np.zeros(np.count_nonzero(another))
+    places = (np.cumsum(another) - 1)[np.searchsorted(lists, firsts)]
+    np.add.at(levels, places, alpha * np.asarray(weights) / sum(weights))
+    return np.asarray(thresholds[another]), levels
+
+
+class Tested(Struct, frozen=True):
+    """Of lists of scores that reach thresholds: rows, those as claimed, and the chance of so many."""
+
+    listed: Ints
+    right: Ints
+    chances: Floats
+
+    @classmethod
+    def of(cls, scores: Floats, right: NDArray[np.bool_], thresholds: Floats, share: float) -> Tested:
+        ordered, hits = np.sort(scores), np.sort(scores[right])
+        listed = len(ordered) - np.searchsorted(ordered, thresholds)
+        held = len(hits) - np.searchsorted(hits, thresholds)
+        return cls(listed, held, chances(listed, held, share))
+
+
+def in_a_row(passed: NDArray[np.bool_], at: int) -> int:
+    """How many lists passed without a gap, the one at this place last."""
+    failed = np.flatnonzero(~passed[:at])
+    return at - (int(failed[-1]) if len(failed) else -1)
+
+
+def _parts(chance: float, alpha: float, starts: int) -> int:
+    """How many parts of alpha it takes to pass."""
+    return next((parts for parts in range(1, starts) if chance <= safe(alpha * parts / starts)), starts)
 
 
 class FixedSequence(Proof, tag="fixed-sequence", frozen=True):
     """The walk ended at a list of ``listed`` calibration rows, ``good`` of them qualified.
 
-    ``start`` is the share of unlabelled scores on the first list; with ``starts`` of them, each walk has
-    its share of alpha. ``steps`` lists passed in a row, this one last.
+    ``start`` is the share of unlabelled scores where these lists began; with ``starts`` of them alpha has as
+    many parts, and the list passed with ``parts`` of them. ``steps`` lists passed in a row, this one last.
     """
 
     unlabelled: int
@@ -197,13 +229,14 @@ class FixedSequence(Proof, tag="fixed-sequence", frozen=True):
     steps: int
     listed: int
     good: int
+    parts: int = 1
 
     def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
         plan = (
             f"The first list tested was the best {percent(self.start)} of candidates, with all who tie with "
             "the last of them, fixed before looking at these rows."
             if self.starts == 1
-            else f"No plan said where to begin, so {self.starts} walks share alpha."
+            else f"No plan said where to begin, so {self.starts} first lists share alpha."
         )
         long_run = (
             "The share is that of all who are ever shortlisted by this policy; a single list may hold less."
@@ -225,9 +258,9 @@ class FixedSequence(Proof, tag="fixed-sequence", frozen=True):
         planned = self.starts == len(promise.starts) and self.start in promise.starts
         hold(planned, "the start is not the one planned")
         hold(self.steps >= 1, "no list passed")
-        listed, good = np.array([self.listed]), np.array([self.good])
-        passed = passed_steps(listed, good, promise.share, cutoff.level.alpha / self.starts)
-        hold(passed == 1, "its list does not pass")
+        chance = float(chances(np.array([self.listed]), np.array([self.good]), promise.share)[0])
+        fits = _parts(chance, cutoff.level.alpha, self.starts) == self.parts
+        hold(fits and chance <= safe(cutoff.level.alpha), "its list does not pass")
 
     def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve:
         alpha = cutoff.level.alpha / self.starts

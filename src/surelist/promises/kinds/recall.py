@@ -134,8 +134,8 @@ class Recall(CountPromise, tag="recall", frozen=True):
     def oracle_rate(self, alpha: float, base_rate: float) -> float:
         return self.share * base_rate
 
-    def watched(self, policy: Certificate) -> Watched:
-        return Watched(self.kept_share, audited=True)
+    def watched(self, policy: Certificate) -> tuple[Watched, ...]:
+        return (Watched(self.kept_share, audited=True),)
 
     def widened(self, within: float) -> Recall:
         return replace(self, share=phrases.more_odds(self.share, within))

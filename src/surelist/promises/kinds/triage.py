@@ -11,33 +11,36 @@ from fractions import Fraction
 from typing import Annotated, Literal
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist import bounds
 from surelist._files import hold
 from surelist._numerals import about, of_every
-from surelist.bounds.precision import passed_steps
+from surelist.bounds._tails import safe
+from surelist.bounds.precision import chances, passing
 from surelist.errors import InvalidInput, NotCertifiable
+from surelist.filters import ACCEPT, LOOK, REJECT
 from surelist.promises import phrases
 from surelist.promises.conditions import Proved
 from surelist.promises.evidence import Evidence
 from surelist.promises.judging import RowsSeen, ShareSeen
-from surelist.promises.kinds.precision import grid
+from surelist.promises.kinds.precision import Tested, grid, in_a_row
 from surelist.promises.options import share_option
 from surelist.promises.phrases import counted, percent
-from surelist.promises.promise import Level, PageChoice, Promise, Proof
+from surelist.promises.promise import Level, PageChoice, Promise, Proof, Watched
 from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
 
 Floats = NDArray[np.float64]
 
-ACCEPT = share_option(
+ACCEPTED = share_option(
     "For a triage: of the accepted, the share that is qualified.", "the share of the accepted"
 )
-REJECT = share_option(
+REJECTED = share_option(
     "For a triage: of the rejected, the share that is not qualified.", "the share of the rejected"
 )
-REJECT_RECALL = share_option(
+KEPT = share_option(
     "For a triage, instead: of all qualified, the share that is not rejected.",
     "the share that is not rejected",
 )
@@ -45,6 +48,7 @@ LARGEST = share_option("For a triage with reject: the largest share of candidate
 MIDDLE = 0.5  # of candidates may be accepted at most, and the others rejected
 RATIO = 1.02  # a step makes a list this much longer
 FIRST = 3.0  # times as many rows on the first list as could pass at all
+STARTS = {1: 16, 3: 3, 9: 1}  # of a side's alpha, by how many times longer than the first list
 LONGEST_FIRST = 0.9  # of the way to the middle
 
 
@@ -100,6 +104,7 @@ class Triage(Promise, tag="triage", frozen=True):
     planned = True
     every_label = True
     three_ways = True
+    needs_audit = True
     single_list = phrases.LONG_RUN
 
     sample = "triage"
@@ -109,9 +114,9 @@ class Triage(Promise, tag="triage", frozen=True):
         Proved("collection-triage", evidence=("labelling",), labels=("missing",), only=("evidence",)),
     )
 
-    accept: Annotated[float, ACCEPT]
-    reject: Annotated[float | None, REJECT] = None
-    reject_recall: Annotated[float | None, REJECT_RECALL] = None
+    accept: Annotated[float, ACCEPTED]
+    reject: Annotated[float | None, REJECTED] = None
+    reject_recall: Annotated[float | None, KEPT] = None
     middle: Annotated[float | None, LARGEST] = None
 
     def __post_init__(self) -> None:
@@ -156,6 +161,16 @@ class Triage(Promise, tag="triage", frozen=True):
         words, nobody = "of the rejected are not qualified", "none of the rows is rejected"
         return accepted, ShareSeen(rejected & ~seen.good, rejected, self.reject, words, nobody)
 
+    def watched(self, policy: Certificate) -> tuple[Watched, ...]:
+        words = "the accepted are qualified"
+        accepted = Watched(self.right_share, part="accepted", drawn=(ACCEPT,), words=words)
+        if self.reject is None:
+            lists, words = (ACCEPT, LOOK, REJECT), "the qualified are not rejected"
+            kept = Watched(self.kept_share, audited=True, part="rejected", drawn=lists, words=words)
+            return accepted, kept
+        share, words = check.as_fraction(self.reject, "reject"), "the rejected are not qualified"
+        return accepted, Watched(share, part="rejected", drawn=(REJECT,), unqualified=True, words=words)
+
     @property
     def kept_share(self) -> Fraction:
         return check.as_fraction(self.reject_recall or 0, "reject_recall")
@@ -172,43 +187,42 @@ class Triage(Promise, tag="triage", frozen=True):
         return self
 
     def certify(self, evidence: Evidence, level: Level, most: float = math.inf) -> Certified:
-        """Half of alpha each; a walk that passes all its steps hands its half to the other."""
+        """Half of alpha for each side; one that passes its last list hands it on to the other."""
         scores, good, others = evidence.scores, evidence.good, evidence.require_others()
-        half = level.alpha / 2
-        share = self.middle or MIDDLE
+        half, rows, share = level.alpha / 2, len(scores), self.middle or MIDDLE
         edge = -math.inf if self.reject is None else _largest(others, share)
-        # a first list is as long as n, the shares and alpha say: nothing of the labels
-        down = _steps(others, edge, _first(self.accept, half, len(scores), share))
-        accepted = _walk(scores, good, down, self.accept, half)
+        # first lists are as long as n, the shares and alpha say: nothing of the labels
+        down, levels = _lists(others, edge, self.accept, half, rows, share)
+        accepting = Tested.of(scores, good, down, self.accept)
         if self.reject is None:
+            accepted = _ended(down, accepting, passing(accepting.chances, levels), half)
             rejected = self._kept(scores[good], half)
         else:
-            first = _first(self.reject, half, len(scores), 1 - share)
-            up = _steps(-others, math.nextafter(-edge, math.inf), first)
-            rejected = _walk(-scores, ~good, up, self.reject, half)
-            if accepted is not None and accepted.steps == len(down):
-                rejected = _walk(-scores, ~good, up, self.reject, level.alpha)
-            elif rejected is not None and rejected.steps == len(up):
-                accepted = _walk(scores, good, down, self.accept, level.alpha)
+            up, more = _lists(-others, math.nextafter(-edge, math.inf), self.reject, half, rows, 1 - share)
+            rejecting = Tested.of(-scores, ~good, up, self.reject)
+            # one circle: a side that passes its last list hands its level on to the other's first
+            both = np.append(accepting.chances, rejecting.chances), np.append(levels, more)
+            passed = passing(*both)
+            accepted = _ended(down, accepting, passed[: len(down)], half)
+            rejected = _ended(up, rejecting, passed[len(down) :], half)
         if accepted is None or rejected is None:
             raise self._refusal(evidence, level, accepted is None)
         lower = rejected.edge if self.reject is None else math.nextafter(-rejected.edge, math.inf)
         proof = TwoLists(
             len(others), min(lower, accepted.edge), accepted.listed, accepted.right, accepted.steps,
-            _part(accepted.alpha, level), rejected.listed, rejected.right, rejected.steps,
-            _part(rejected.alpha, level),
+            accepted.part, rejected.listed, rejected.right, rejected.steps, rejected.part,
         )  # fmt: skip
         step = Step(0, accepted.right, accepted.edge)
         return Certified((step,), len(scores), int(np.count_nonzero(good)), proof)
 
-    def _kept(self, hits: Floats, alpha: float) -> _Walked | None:
+    def _kept(self, hits: Floats, alpha: float) -> _Ended | None:
         """The recall of everyone else: one order statistic of the qualified rows."""
         if not len(hits):
             return None
         count = bounds.critical_count(len(hits), self.reject_recall or 0.0, alpha)
         if count > len(hits):
             return None
-        return _Walked(float(np.sort(hits)[len(hits) - count]), len(hits), count, 1, alpha)
+        return _Ended(float(np.sort(hits)[len(hits) - count]), len(hits), count, 1)
 
     def _refusal(self, evidence: Evidence, level: Level, accepting: bool) -> NotCertifiable:
         side, share = ("accept", self.accept) if accepting else ("reject", self.reject or self.reject_recall)
@@ -220,50 +234,51 @@ class Triage(Promise, tag="triage", frozen=True):
         )  # fmt: skip
 
 
-class _Walked:
-    """Where a walk ended: its list, how many of it are as promised, the steps passed, and the level."""
-
-    def __init__(self, edge: float, listed: int, right: int, steps: int, alpha: float) -> None:
-        self.edge, self.listed, self.right, self.steps, self.alpha = edge, listed, right, steps, alpha
+Part = Literal["half", "whole"]
 
 
-def _walk(
-    scores: Floats, right: NDArray[np.bool_], steps: Floats, share: float, alpha: float
-) -> _Walked | None:
-    """Down the lists of scores at or above each step, while they pass; None where the first does not."""
-    ordered, hits = np.sort(scores), np.sort(scores[right])
-    listed = len(ordered) - np.searchsorted(ordered, steps)
-    held = len(hits) - np.searchsorted(hits, steps)
-    passed = passed_steps(listed, held, share, alpha)
-    if not passed:
+class _Ended(Struct, frozen=True):
+    """The longest list that passed: how many of it are as promised, lists in a row, and the part of alpha."""
+
+    edge: float
+    listed: int
+    right: int
+    steps: int
+    part: Part = "half"
+
+
+def _ended(thresholds: Floats, tested: Tested, passed: NDArray[np.bool_], half: float) -> _Ended | None:
+    """None where no list passed."""
+    if not passed.any():
         return None
-    at = passed - 1
-    return _Walked(float(steps[at]), int(listed[at]), int(held[at]), passed, alpha)
+    at = int(np.flatnonzero(passed)[-1])
+    part: Part = "half" if tested.chances[at] <= safe(half) else "whole"
+    numbers = int(tested.listed[at]), int(tested.right[at]), in_a_row(passed, at)
+    return _Ended(float(thresholds[at]), *numbers, part)
 
 
-def _first(share: float, alpha: float, rows: int, most: float) -> float:
-    """The share of candidates on the first list: some times as many rows as could pass if all were right."""
-    fewest = math.log(alpha) / math.log(share)
-    return min(LONGEST_FIRST * most, max(1 / rows, FIRST * fewest / rows))
+def _lists(
+    others: Floats, edge: float, share: float, alpha: float, rows: int, most: float
+) -> tuple[Floats, Floats]:
+    """Thresholds that fall to the edge, each list a little longer, and the part of alpha of each.
 
-
-def _steps(others: Floats, edge: float, first: float) -> Floats:
-    """Thresholds that fall to the edge, each list a little longer."""
-    steps = grid(others, first, RATIO)
-    return np.asarray(steps[steps >= edge])
+    The first list has some times as many rows as could pass if all were right. By chance it may fail though
+    longer ones would pass: some of alpha is kept for two of these, where they are short enough.
+    """
+    longest = LONGEST_FIRST * most
+    first = min(longest, max(1 / rows, FIRST * math.log(alpha) / math.log(share) / rows))
+    weights = {
+        first * times: part for times, part in STARTS.items() if times == 1 or first * times <= longest
+    }
+    thresholds, levels = grid(others, list(weights), list(weights.values()), alpha, RATIO)
+    kept = int(np.count_nonzero(thresholds >= edge))
+    return thresholds[:kept], levels[:kept]
 
 
 def _largest(others: Floats, share: float) -> float:
     """The score that this share of candidates reaches."""
     rank = max(1, math.ceil(check.as_fraction(share, "middle") * len(others)))
     return float(np.partition(others, len(others) - rank)[len(others) - rank])
-
-
-Part = Literal["half", "whole"]
-
-
-def _part(alpha: float, level: Level) -> Part:
-    return "whole" if alpha == level.alpha else "half"
 
 
 class TwoLists(Proof, tag="two-lists", frozen=True):
@@ -335,4 +350,4 @@ class TwoLists(Proof, tag="two-lists", frozen=True):
 
 
 def _passes(listed: int, right: int, share: float, alpha: float) -> bool:
-    return passed_steps(np.array([listed]), np.array([right]), share, alpha) == 1
+    return bool(chances(np.array([listed]), np.array([right]), share)[0] <= safe(alpha))
