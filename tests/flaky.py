@@ -61,7 +61,7 @@ def run_once(arguments: list[str], times: int = 0) -> tuple[int, list[str]]:
         [*PYTEST, *repeated, *arguments], cwd=ROOT, capture_output=True, text=True,
         env={**os.environ, TIMES: str(times)},
     )  # fmt: skip
-    lines = (done.stdout + done.stderr).splitlines()
+    lines = [each for each in (done.stdout + done.stderr).splitlines() if each.strip()]
     failed = [each for each in lines if each.startswith(("FAILED ", "ERROR "))]
     if done.returncode and not failed:
         failed = [f"exit code {done.returncode}: {lines[-1] if lines else ''}"]

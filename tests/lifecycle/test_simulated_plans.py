@@ -111,6 +111,7 @@ def test_what_cannot_be_planned_says_so(target, options, words):
         sl.plan(target, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("target", "labels"), [(sl.Recall(0.8), 400), (sl.Precision(0.6), 300)])
 def test_a_collection_agrees_with_labelling(target, labels):
     plan = sl.plan(target, base_rate=0.19, auc=AUC, collection=3000, sizes=[labels])
@@ -131,6 +132,7 @@ def test_a_collection_agrees_with_labelling(target, labels):
     assert plan.recommended == labels
 
 
+@pytest.mark.slow
 def test_what_a_collection_allows_at_best():
     plan = sl.plan(sl.Recall(0.95), base_rate=0.02, auc=0.93, collection=11_000, sizes=[1000])
     row = at(plan, 1000)
@@ -145,7 +147,10 @@ def test_what_a_collection_allows_at_best():
 
 
 @pytest.mark.parametrize("target", [sl.Recall(0.9), sl.Precision(0.9)])
-@pytest.mark.parametrize(("size", "labels"), [(1, 1), (2, 1), (7, 30), (40, 5), (150, 150), (10**8, 120)])
+@pytest.mark.parametrize(
+    ("size", "labels"),
+    [(1, 1), (2, 1), (7, 30), (40, 5), (150, 150), pytest.param(10**8, 120, marks=pytest.mark.slow)],
+)
 def test_plans_of_collections_of_any_size(target, size, labels):
     (row,) = sl.plan(target, base_rate=0.1, auc=0.9, collection=size, sizes=[labels]).table
     assert row.rows == min(size, labels)

@@ -38,8 +38,8 @@ def test_under_a_shift_the_unlabelled_scores_are_those_of_the_pools():
 
 def test_of_several_scores_a_precision_keeps_the_longest_list_and_a_count_the_shortest():
     rng = np.random.default_rng(5)
-    truth, later = rng.random(3_000), rng.random(6_000)
-    labels = rng.random(3_000) < truth
+    truth, later = rng.random(700), rng.random(1_400)
+    labels = rng.random(700) < truth
     noisy = lambda values: values + 0.5 * rng.random(len(values))  # noqa: E731
     scores, others = {"sharp": truth, "noisy": noisy(truth)}, {"sharp": later, "noisy": noisy(later)}
     shares = {}

@@ -157,6 +157,7 @@ def test_every_sample_with_overlapping_groups(cells, chances, least):
     assert least <= wrong <= alpha
 
 
+@pytest.mark.slow
 def test_the_worst_point_of_the_theory_by_simulation():
     """Two groups at the same boundary, where each alone is false as often as alpha allows."""
     rng, alpha, n, runs = np.random.default_rng(24), 0.2, 200, 2_000

@@ -36,13 +36,15 @@ def test_every_arrangement_of_the_flags_has_its_share_of_the_p_values():
         assert stats.binom.sf(np.count_nonzero(p_values <= level) - 1, len(p_values), level) > 1e-6
 
 
-def test_pools_that_are_alike_inside_are_noticed_in_small_tables_and_in_large_ones():
+@pytest.mark.parametrize(
+    ("pools", "size"), [(50, 20), (20, 500_000), pytest.param(200_000, 10, marks=pytest.mark.slow)]
+)
+def test_pools_that_are_alike_inside_are_noticed_in_small_tables_and_in_large_ones(pools, size):
     rng = np.random.default_rng(4)
-    for pools, size in ((50, 20), (200_000, 10), (20, 500_000)):
-        sizes = np.full(pools, size)
-        totals = rng.binomial(size, rng.beta(0.5, 4.5, pools))
-        assert chance_of_spread(sizes, totals, rng) < SURE
-        assert pool_effect(sizes, totals, 0.1).inflation > 1.5
+    sizes = np.full(pools, size)
+    totals = rng.binomial(size, rng.beta(0.5, 4.5, pools))
+    assert chance_of_spread(sizes, totals, rng) < SURE
+    assert pool_effect(sizes, totals, 0.1).inflation > 1.5
 
 
 def test_pools_of_nobody_qualified_or_of_everybody_show_nothing():

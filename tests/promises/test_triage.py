@@ -98,6 +98,7 @@ def test_over_every_sample_of_a_small_world_a_list_falls_short_at_most_alpha_of_
     assert LEAST[world] <= wrong <= alpha
 
 
+@pytest.mark.slow
 def test_the_worst_point_of_the_theory_by_simulation():
     """Both ends are surely right, and both lists a hair short where they meet: each walk spends its half of alpha."""
     rng, runs, alpha, wrong = np.random.default_rng(8), 2_000, 0.2, 0

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cache
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -332,11 +333,16 @@ def best_allowed(
     share = special.betaincinv(HITS + 1, missable + 1, 1 - float(level))
     begins = np.maximum(curve.size - drawn / share, top)
     rate = np.minimum(1.0, drawn / np.maximum(curve.size - begins, 1))
-    quantiles = special.gammaincinv(HITS[None, :] + 1, CHANCES[:, None])
-    cuts = np.maximum(begins, tail.cut(quantiles / rate))
+    cuts = np.maximum(begins, tail.cut(_quantiles() / rate))
     cost = np.where(cuts <= 0, found, cuts - np.interp(cuts, tail.ranks, listed)).mean(axis=0)
     best = int(np.argmin(cost))
     return float(cost[best]), int(HITS[best])
+
+
+@cache
+def _quantiles() -> Floats:
+    """When the hit after so many comes, if they come at rate one: a row for each chance."""
+    return np.asarray(special.gammaincinv(HITS[None, :] + 1, CHANCES[:, None]))
 
 
 class FirstDraw(NamedTuple):

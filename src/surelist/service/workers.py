@@ -26,8 +26,11 @@ from starlette.requests import ClientDisconnect
 from surelist.service.errors import TooLarge, TooMuchWork
 from surelist.workflows import tables as workflows
 
-PRELOADED = ["surelist.workflows.summaries", "surelist.workflows.tables"]
-PRELOADED += ["duckdb", "pydantic", "scipy.fft", "scipy.special"]  # imported late by those, once here for all
+PRELOADED = ["surelist.service.workers", "surelist.workflows.summaries", "surelist.workflows.tables"]
+# imported late by those, once here for all
+PRELOADED += ["duckdb", "pydantic", "scipy.fft", "scipy.special", "surelist.bounds.collection"]
+PRELOADED += ["narwhals._duckdb.namespace", "narwhals._duckdb.group_by", "narwhals._interchange.dataframe"]
+PRELOADED += ["surelist.promises.kinds.expected", "surelist.tables.engines.polars"]
 POLL_SECONDS = 0.1
 TOO_LARGE_A_FILE = "File too large"  # what the system says of a write beyond the limit, in any engine's words
 T = TypeVar("T")
