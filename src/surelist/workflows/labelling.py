@@ -6,9 +6,10 @@ row number and an empty label.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -36,6 +37,8 @@ from surelist.workflows.label_tables import (
 from surelist.workflows.lifecycle import read_label
 
 ROW = "surelist_row"
+Kept = TypeVar("Kept", Labelling, StopTest, Validation)
+Changed = dict[int, tuple[float | None, float]]  # labels that were told and are another now, by row
 
 
 def start_labelling(
@@ -84,21 +87,31 @@ def record_labels(state: Path, sheet: Path, *, label: str, final: bool, correct:
     A label that differs from the one on record is refused, or with ``correct`` replaces it, as long as
     nothing rests on it.
     """
+    with _recording(Labelling, state, sheet, label, correct) as (work, given, changed):
+        work.correct([*changed], [now for _, now in changed.values()])
+        known = {row: mark for row, mark in given.items() if mark is not None}
+        new = work.tell([*known], [*known.values()]) if known else 0
+        waiting = set(work.ask().tolist()) if final else set()
+        gone = [row for row, mark in given.items() if mark is None and row in waiting]
+        new += work.tell(gone, [None] * len(gone)) if gone else 0
+    return Recorded(work, new, len(work.ask()), len(changed))
+
+
+@contextmanager
+def _recording(
+    kind: type[Kept], state: Path, sheet: Path, label: str, correct: bool
+) -> Iterator[tuple[Kept, dict[int, float | None], Changed]]:
+    """What is kept in a state, the labels of a sheet by row, and those that differ from the ones on record:
+    refused unless they are to ``correct`` them. Saved when the block ends well."""
     rows, labels = _read_sheet(sheet, label)
+    given = dict(zip(rows, labels, strict=True))
     with updating(state):
-        work = Labelling.load(state)
-        known = [(row, mark) for row, mark in zip(rows, labels, strict=True) if mark is not None]
-        changed = _changed(work.told, dict(known))
+        work = kind.load(state)
+        changed = _changed(work.told, given)
         if changed and not correct:
             raise InvalidInput("labels", _difference(changed))
-        work.correct([*changed], [now for _, now in changed.values()])
-        new = work.tell([row for row, _ in known], [mark for _, mark in known]) if known else 0
-        if final:
-            waiting = set(work.ask().tolist())
-            gone = [row for row, mark in zip(rows, labels, strict=True) if mark is None and row in waiting]
-            new += work.tell(gone, [None] * len(gone)) if gone else 0
+        yield work, given, changed
         work.save(state)
-    return Recorded(work, new, len(work.ask()), len(changed))
 
 
 def load_labelling(state: Path) -> Labelling:
@@ -218,17 +231,10 @@ def next_decided(state: Path, output: Path, *, count: int | None, label: str) ->
 def record_decided(state: Path, sheet: Path, *, label: str, final: bool, correct: bool = False) -> Validation:
     """Take a sheet of a validation back; ``final``: a blank will not come, and counts against the
     decisions."""
-    rows, labels = _read_sheet(sheet, label)
-    by_row = dict(zip(rows, labels, strict=True))
-    with updating(state):
-        test = Validation.load(state)
-        changed = _changed(test.told, by_row)
-        if changed and not correct:
-            raise InvalidInput("labels", _difference(changed))
+    with _recording(Validation, state, sheet, label, correct) as (test, given, _):
         gone = set(test.ask().tolist()) if final else set()
-        known = {row: mark for row, mark in by_row.items() if mark is not None or row in gone}
+        known = {row: mark for row, mark in given.items() if mark is not None or row in gone}
         test.tell([*known], [*known.values()])
-        test.save(state)
     return test
 
 
@@ -255,20 +261,13 @@ def record_items(state: Path, sheet: Path, *, label: str, final: bool, correct: 
 
     A label that differs from the one on record is refused, or with ``correct`` taken as a correction of it.
     """
-    rows, labels = _read_sheet(sheet, label)
-    by_row = dict(zip(rows, labels, strict=True))
-    with updating(state):
-        test = StopTest.load(state)
-        strangers = sorted(set(rows) - set(test.order))
+    with _recording(StopTest, state, sheet, label, correct) as (test, given, changed):
+        strangers = sorted(set(given) - set(test.order))
         if strangers:
             raise InvalidInput(f"column {ROW!r}", f"row {strangers[0]} was not drawn; use the sheet of next.")
-        changed = _changed(test.told, by_row)
-        if changed and not correct:
-            raise InvalidInput("labels", _difference(changed))
         test.correct([*changed], [now for _, now in changed.values()])
         if not test.certified:  # else the sheet holds what is known
-            _tell_in_order(test, by_row, final=final)
-        test.save(state)
+            _tell_in_order(test, given, final=final)
     return test
 
 
@@ -291,9 +290,7 @@ def _tell_in_order(test: StopTest, by_row: Mapping[int, float | None], *, final:
         test.tell(known)
 
 
-def _changed(
-    told: Mapping[int, float | None], given: Mapping[int, float | None]
-) -> dict[int, tuple[float | None, float]]:
+def _changed(told: Mapping[int, float | None], given: Mapping[int, float | None]) -> Changed:
     """Rows whose label on record is another than the one given now: both; a blank says nothing."""
     return {
         row: (told[row], now)
@@ -302,7 +299,7 @@ def _changed(
     }
 
 
-def _difference(changed: Mapping[int, tuple[float | None, float]]) -> str:
+def _difference(changed: Changed) -> str:
     words: dict[float | None, str] = {None: "missing", 0: "0", 1: "1"}
     named = [
         f"row {row} is {words[was]} on record and {words[now]} here" for row, (was, now) in changed.items()
