@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 import statistics
 import subprocess
 import sys
@@ -253,6 +254,13 @@ def test_files_and_functions_stay_small():
     lines = {(module, node.name): length(node) for module, node in functions}
     assert not {where: n for where, n in lines.items() if n > 60}
     assert statistics.median(lines.values()) <= 7
+
+
+def test_types_are_said():
+    """``Any`` is for what other libraries hand over without a type."""
+    text = "\n".join(path.read_text() for path in SOURCE.rglob("*.py"))
+    assert len(re.findall(r"\bAny\b", text)) < 600
+    assert text.count("dict[str, Any]") < 120
 
 
 def test_no_two_classes_have_one_name():
