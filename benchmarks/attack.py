@@ -6,7 +6,7 @@
 
 The sets of ``DRAWN`` were drawn by ``--draw``: from each stratum of the declared sets with at least two conditions,
 one at random (``SEED``). ``NEW`` are requests of the newest kinds. Each is run at the worst case that its design in
-``attack_designs.py`` describes, through the public interface. *False* counts promises that were made and are not true,
+``attack_designs.py`` or ``attack_products.py`` describes, through the public interface. *False* counts promises that were made and are not true,
 *allowed* is alpha times the runs (for rules of two levels the part of alpha over the rows; what is counted then is
 whether pools fail more often than is said). The bound: no count has a binomial tail below ``BY_CHANCE`` divided by the
 number of designs, so correct code breaks it with a probability of at most ``BY_CHANCE``.
@@ -27,6 +27,7 @@ import numpy as np
 from scipy.stats import binom
 
 import attack_designs as designs
+import attack_products as products
 import surelist as sl
 
 SEED = 20261118
@@ -98,6 +99,13 @@ NEW = (
     Attack("Recall: wrong labels", designs.recall_noisy),
     Attack("Expected: labels at two rates", designs.labels_at_two_rates),
     Attack("Expected: campaign, late reviews", designs.campaign_late),
+    Attack("Expected: overlapping groups, common cutoff", products.common_expected_overlapping),
+    Attack("Recall: overlapping groups, common cutoff", products.common_recall_alike),
+    Attack("NextPool: groups, common cutoff", products.common_next_pool),
+    Attack("Triage(reject_recall=), tied scores", products.triage_tied),
+    Attack("Expected: wrong labels, the longest list", products.expected_noisy_longest),
+    Attack("AtLeast: labelling, closed by outcome", products.closed_when_it_looks_good),
+    Attack("AtLeast: labelling, corrections", products.corrected_where_it_helps),
 )
 
 
