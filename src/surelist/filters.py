@@ -97,6 +97,16 @@ class Filter(Struct, frozen=True):
         return self.groups[0].group is not None
 
     @property
+    def three_ways(self) -> bool:
+        """Whether it makes three lists. With groups they are those of a collection, by name."""
+        if self.looked_from is not None and self.grouped:
+            raise InvalidInput(
+                "policy", "the three lists of its groups are those of the labelled collection; the labelling "
+                "writes them, and scores alone do not say who is on which.",
+            )  # fmt: skip
+        return self.looked_from is not None
+
+    @property
     def by_size(self) -> bool:
         """Whether the pool's size matters."""
         return any(each.thresholds[0].pool_size > 0 for each in self.groups)
@@ -118,9 +128,10 @@ class Filter(Struct, frozen=True):
 
     def triage(self, scores: Scores) -> NDArray[np.str_]:
         """Which of three lists each candidate is on."""
-        assert self.looked_from is not None
+        low = self.looked_from if self.three_ways else None
+        assert low is not None
         accepted = scores >= self.groups[0].thresholds[0].score
-        return np.where(accepted, ACCEPT, np.where(scores < self.looked_from, REJECT, LOOK))
+        return np.where(accepted, ACCEPT, np.where(scores < low, REJECT, LOOK))
 
     def reason(self, group: str | None, candidates: int, sizes: Mapping[str, int]) -> str:
         """Why a shortlisted candidate of ``group`` is there, in a pool with these sizes by group."""

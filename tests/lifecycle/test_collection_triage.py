@@ -8,6 +8,7 @@ from math import comb
 
 import msgspec
 import numpy as np
+import polars as pl
 import pytest
 
 import surelist as sl
@@ -228,12 +229,36 @@ def test_what_has_no_proof_is_refused():
     scores, truth = population(500, 3)
     with pytest.raises(sl.InvalidInput, match="reject_recall"):
         sl.Labelling(scores, sl.Triage(0.8, reject=0.8), labels=100)
-    names = np.where(truth, "a", "b")
-    with pytest.raises(sl.InvalidInput, match="groups"):
-        sl.Labelling(scores, sl.Triage(0.8, reject_recall=0.8), labels=100, groups=names, purpose="a test")
     with pytest.raises(sl.InvalidInput, match="at most 200,000"):
         sl.Labelling(np.arange(200_001), sl.Triage(0.8, reject_recall=0.8), labels=100)
     other = sl.Labelling(scores, sl.Precision(0.8), labels=500)
     other.tell(other.ask(), truth[other.ask()])
     with pytest.raises(sl.InvalidInput, match="one list"):
         other.triage(scores)
+
+
+def test_each_group_has_lists_of_its_own_at_its_share_of_alpha(tmp_path):
+    scores, truth = population(2_000, 4)
+    names = np.where(np.arange(len(scores)) % 3, "a", "b")
+    target = sl.Triage(0.8, reject_recall=0.8)
+    work = sl.Labelling(scores, target, alpha=0.2, labels=500, groups=names, purpose="a test")
+    while len(rows := work.ask(100)):
+        work.tell(rows, truth[rows])
+    lists = work.triage(scores, names)
+    for name in "ab":
+        own = names == name
+        accepted, kept = own & (lists == "accept"), own & (lists != "reject")
+        assert truth[accepted].mean() >= 0.8
+        assert truth[kept].sum() >= 0.8 * truth[own].sum()
+    assert [cutoff.level.alpha for cutoff in work.policy.cutoffs] == [0.1, 0.1]
+    halves = [design.level for design in work._state.designs if isinstance(design, TriageDesign)]
+    assert halves == [Fraction(1, 20)] * 2
+    assert "together are wrong with probability at most 20%" in work.policy.promise
+    policy = reread(work.policy, tmp_path)
+    assert policy.promise == work.policy.promise
+    with pytest.raises(sl.InvalidInput, match="labelled collection"):
+        policy.triage(scores)
+    with pytest.raises(sl.InvalidInput, match="labelled collection"):
+        sl.select_table(pl.DataFrame({"score": scores, "group": names}), policy, score="score", group="group")
+    work.save(tmp_path / "work.json")
+    assert (sl.Labelling.load(tmp_path / "work.json").triage(scores, names) == lists).all()

@@ -140,7 +140,7 @@ def select_rows(
         form, target = output_format(output), os.fspath(output)
         refuse_inputs(target, table.paths)
     _require_applicable(filter, names)
-    three = filter.looked_from is not None
+    three = filter.three_ways
     added = _added(table, rank or form == "excel", (reason or form == "excel") and not three, three)
     if form is not None and table.holdable:
         with table.reading():

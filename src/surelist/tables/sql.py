@@ -49,7 +49,7 @@ def filter_sql(
     listed = exp.and_(exp.or_(*conditions), number <= _float(exp, LARGEST))
     if whole_numbers:
         listed = exp.and_(listed, score.between(-EXACT_INTEGER, EXACT_INTEGER))
-    if filter.looked_from is not None:
+    if filter.three_ways and filter.looked_from is not None:
         low = _float(exp, filter.looked_from)
         finite = number.between(_float(exp, -LARGEST), _float(exp, LARGEST))
         three = exp.case().when(listed, exp.Literal.string(ACCEPT))

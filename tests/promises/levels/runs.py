@@ -296,13 +296,13 @@ def _from_labelling(cell: Cell, rng: np.random.Generator) -> Callable[[], float]
         on = work.select(scores, groups=names)
         chances = []
         for cutoff in policy.cutoffs:
-            mine = found.good[index] & (True if cutoff.group is None else names == cutoff.group)
+            own = True if cutoff.group is None else names == cutoff.group
+            mine, of = found.good[index] & own, on & own
             if kind is sl.Triage:
-                rejected = work.triage(scores) == "reject"
-                short = (mine & on).sum() < LISTED * on.sum() - 1e-9
+                rejected = work.triage(scores, names) == "reject"
+                short = (mine & on).sum() < LISTED * of.sum() - 1e-9
                 chances.append(float(short or (mine & ~rejected).sum() < KEPT * mine.sum() - 1e-9))
             elif kind is sl.Precision:
-                of = on & (True if cutoff.group is None else names == cutoff.group)
                 chances.append(float((mine & on).sum() < LISTED * of.sum() - 1e-9))
             elif kind is sl.Recall:
                 chances.append(float((mine & on).sum() < KEPT * mine.sum() - 1e-9))

@@ -111,8 +111,9 @@ class Triage(Promise, tag="triage", frozen=True):
 
     proved_with = (
         Proved("triage", labels=("thinned",), others=("given",)),
-        Proved("collection-triage", evidence=("labelling",), labels=("missing",), only=("evidence",)),
-    )
+        Proved("collection-triage", evidence=("labelling",), labels=("missing",), groups=("own",),
+               only=("evidence",)),
+    )  # fmt: skip
 
     accept: Annotated[float, ACCEPTED]
     reject: Annotated[float | None, REJECTED] = None
