@@ -290,7 +290,7 @@ BESIDE_PEERS = {  # a section each
     "with its promise in words; below the table, in how many runs both list the same candidates. It says nothing of a single list, as the fourth "
     "column shows.",
     "list_bounds": "This list: beside the Monte Carlo bound on the false share\n\nSong, Jin and Candès (arXiv 2605.20726) bound the false share "
-    "of every list at once, from ranks drawn by Monte Carlo. Here it is written from its definition, with its default summary (truncated higher "
+    "of every list at once, from ranks drawn by Monte Carlo. Here it is written from its definition, with nonconform's default summary (truncated higher "
     "criticism). With ranks among all rows, a qualified one ranking last, it certifies a little less than `list_curve`, which also says at most how many; "
     "with ranks among unqualified rows alone, as nonconform ships it for anomalies, less still. A length fixed beforehand carries more.",
     "stopping": "When to stop: beside buscarpy",

@@ -103,3 +103,19 @@ def test_the_page_refuses_what_is_not_there_and_rows_of_the_pool(local_client, r
     assert again.status_code == 400
     assert "scores of other candidates" in again.text
     assert "data-counts" not in local_client.get(page).text
+
+
+def test_the_page_says_of_which_lists_nothing_is_counted_and_ids_stand_once(local_client, rows, pool):
+    page = shortlisted(local_client, rows, pool)
+    data = {"csrf": csrf_of(local_client), "score": "score", "label": "qualified"}
+    files = {"file": ("past.csv", rows[2], "text/csv")}
+    counted = local_client.post(f"{page}/list", data=data, files=files).text
+    ids = re.findall(r' id="([^"]+)"', counted)
+    assert len(ids) == len(set(ids))
+    page = shortlisted(local_client, rows, pool)
+    digest = re.search(r'href="/policies/(\w{64})"', local_client.get(page).text)[1]
+    assert local_client.post(f"/api/v1/policies/{digest}/retire", json={"reason": "old"}).status_code == 200
+    assert "is said of lists that are a pool’s best by one score" in local_client.get(page).text
+    refused = local_client.post(f"{page}/list", data=data, files=files)
+    assert refused.status_code == 400
+    assert "not the best of its pool by one score" in refused.text

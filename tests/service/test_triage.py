@@ -73,8 +73,13 @@ def test_five_clicks_from_two_files_to_three_lists(local_client):
     last = local_client.post(f"{address}/save", data={**csrf, "shown": shown, "name": "judge", "list": "1"})
     assert "/selections/" in str(last.url), last.text
     made = csv.DictReader(io.StringIO(local_client.get(f"{last.url}/shortlist.csv").text))
+    assert "Reviews" not in last.text
     listed = {float(row["score"]): row["triage"] for row in made}
     digest = re.search(r'href="/policies/(\w{64})"', last.text)[1]
     kept = Policy.loads(local_client.get(f"/policies/{digest}/policy.json").text)
-    assert [listed[each] for each in pool.tolist()] == kept.triage(pool).tolist()
+    lists = kept.triage(pool)
+    assert [listed[each] for each in pool.tolist()] == lists.tolist()
+    shown = re.search(r"<dl class=\"numbers\">(.*?)</dl>", last.text)[1]
+    counts = [f"{np.count_nonzero(lists == name):,}" for name in ("accept", "look", "reject")]
+    assert re.findall(r"<dd>([\d,]+)</dd>", shown) == counts
     assert local_client.get(address).status_code == 404, "the uploads are gone"

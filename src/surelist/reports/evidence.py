@@ -70,6 +70,7 @@ class SelectionFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
     candidates: int
     shortlisted: int
     groups: dict[str, tuple[int, int]] = {}
+    lists: dict[str, int] = {}  # of a triage, how many are on each of its three
     result_sha256: str
     result_format: str
     version: str

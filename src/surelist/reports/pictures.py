@@ -86,7 +86,7 @@ def list_chart(points: Sequence[tuple[int, int, int]]) -> Chart:
     """How many of one list are qualified, at least and at most, by its length."""
     sizes, least, most = zip(*points, strict=True)
     lines = [charts.Line("at least", "a", sizes, least), charts.Line("at most", "b", sizes, most)]
-    svg = charts.guarantee_chart(lines, sizes[-1], name="counts", y_title="Qualified")
+    svg = charts.guarantee_chart(lines, sizes[-1], name="counts-chart", y_title="Qualified")
     shown = range(len(points) - 1, -1, -max(1, len(points) // TABLE_ROWS))
     rows = tuple(tuple(count(each) for each in points[at]) for at in reversed(shown))
     return Chart(False, svg, ("The first", "Qualified, at least", "Qualified, at most"), rows, False)

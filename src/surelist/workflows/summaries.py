@@ -211,7 +211,7 @@ def selection_facts(
     return SelectionFacts(
         pool_sha256=pool[0], pool_format=pool[1], candidates=done.candidates, shortlisted=done.shortlisted,
         groups=done.groups, result_sha256=result[0], result_format=result[1], version=__version__,
-        checks=list(done.checks), impact=list(impact),
+        checks=list(done.checks), impact=list(impact), lists=done.triage or {},
     )  # fmt: skip
 
 
