@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 from math import comb
 
@@ -12,6 +13,7 @@ from scipy import stats
 import surelist as sl
 from surelist.bounds.this_list import fixed_list, lower_counts, most_wrong_rows, upper_counts
 from surelist.examples import population
+from surelist.promises.kinds import this_list
 from surelist.promises.kinds.this_list import ListHeld
 
 
@@ -65,18 +67,30 @@ def truth(curve: sl.ListCurve, pool: np.ndarray, good: np.ndarray) -> np.ndarray
 @pytest.mark.parametrize("ties", [None, 1])
 def test_the_curve_is_wrong_for_any_length_at_most_alpha_of_the_time(ties):
     rng, runs, alpha = np.random.default_rng(5), 400, 0.2
-    low = high = 0
+    wrong = 0
     for _ in range(runs):
         (scores, labels), (pool, good) = population(rng, 300), population(rng, 120)
         if ties is not None:
             scores, pool = scores.round(ties), pool.round(ties)
         curve = sl.list_curve(scores, labels, pool, alpha=alpha)
         held = truth(curve, pool, good)
-        low += bool(np.any(curve.at_least > held))
-        high += bool(np.any(curve.at_most < held))
+        wrong += bool(np.any(curve.at_least > held) or np.any(curve.at_most < held))
         assert np.all(curve.at_least <= curve.at_most)
-    for wrong in (low, high):
-        assert stats.binom.sf(wrong - 1, runs, alpha) > 1e-6
+    assert stats.binom.sf(wrong - 1, runs, alpha) > 1e-6
+
+
+def test_at_least_and_at_most_share_alpha(monkeypatch):
+    """Both together are wrong at most alpha of the time: four tables whose levels add up to it."""
+    levels = []
+    for name in ("upper_counts", "lower_counts"):
+        real = getattr(this_list, name)
+        monkeypatch.setattr(
+            this_list, name, lambda n, m, alpha, real=real: levels.append(alpha) or real(n, m, alpha)
+        )
+    (scores, labels), (pool, _) = (population(np.random.default_rng(seed), 100) for seed in (1, 2))
+    sl.list_curve(scores, labels, pool, alpha=0.1)
+    assert len(levels) == 4
+    assert math.isclose(sum(levels), 0.1)
 
 
 def test_the_curve_reads_the_tables_at_the_rows_as_high_as_the_list():
@@ -86,8 +100,8 @@ def test_the_curve_reads_the_tables_at_the_rows_as_high_as_the_list():
     )
     curve, b, low = (
         sl.list_curve(scores, labels, pool),
-        upper_counts(200, 80, 0.05),
-        lower_counts(200, 80, 0.05),
+        upper_counts(200, 80, 0.045),
+        lower_counts(200, 80, 0.045),
     )
     wrong = [int(np.sum(scores[~labels] >= t)) for t in curve.threshold]
     right = [int(np.sum(scores[labels] >= t)) for t in curve.threshold]

@@ -179,13 +179,14 @@ class ListHeld(Proof, tag="this-list", frozen=True):
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 LINES = 12
+LEAST = 0.9  # of alpha, for “at least”; “at most” has the rest
 
 
 class ListCurve(Struct, frozen=True, eq=False):
     """Lists of one pool by length: ``threshold`` is the score of the last one on it.
 
-    ``at_least`` holds for all lengths at once, except with probability alpha over rows and pool together, so
-    a length may be chosen after looking; so does ``at_most``, by itself.
+    ``at_least`` and ``at_most`` hold for all lengths at once, except with probability alpha over rows and
+    pool together, so a length may be chosen after looking.
 
     Parameters
     ----------
@@ -196,7 +197,7 @@ class ListCurve(Struct, frozen=True, eq=False):
     rows : int
         Labelled rows behind it.
     alpha : float
-        How often any of ``at_least``, or any of ``at_most``, may be wrong.
+        How often any of ``at_least`` and ``at_most`` may be wrong.
 
     Examples
     --------
@@ -235,9 +236,9 @@ class ListCurve(Struct, frozen=True, eq=False):
     def sure(self) -> str:
         """How sure that is."""
         return (
-            "So many of the first n of this list are qualified. “At least” is wrong for any length with "
-            f"probability at most {percent(self.alpha)} over the draw of {self.rows:,} calibration rows and "
-            "this pool together, and so is “at most”, by itself: a length may be chosen after looking."
+            "So many of the first n of this list are qualified, at least and at most, for all lengths at "
+            "once: a length may be chosen after looking. Any of it is wrong with probability at most "
+            f"{percent(self.alpha)} over the draw of {self.rows:,} calibration rows and this pool together."
         )
 
     @property
@@ -288,7 +289,7 @@ def list_curve(scores: object, labels: object, pool: object, *, alpha: float = 0
     >>> pool, _ = population(rng, 500)
     >>> curve = sl.list_curve(scores, labels, pool)
     >>> curve.of(50)
-    (27, 44)
+    (27, 49)
     """
     return curve_of_best(scores, labels, pool, None, alpha)
 
@@ -308,8 +309,8 @@ def curve_of_best(
     ordered, size = np.sort(others), candidates or len(others)
     thresholds = np.unique(others)[::-1]
     listed = len(ordered) - np.searchsorted(ordered, thresholds)
-    least = _fewest(rows, good, thresholds, listed, size, alpha)
-    most = listed - _fewest(rows, ~good, thresholds, listed, size, alpha)
+    least = _fewest(rows, good, thresholds, listed, size, LEAST * alpha)
+    most = listed - _fewest(rows, ~good, thresholds, listed, size, (1 - LEAST) * alpha)
     return ListCurve(listed, thresholds, least, np.maximum(most, least), len(rows), alpha)
 
 
