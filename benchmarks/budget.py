@@ -18,12 +18,14 @@ import sys
 import time
 import venv
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import surelist as sl
+from surelist.bounds.collection_lists import shortest_list
 
 ALPHA = 0.05
 PACKAGES = {"bargain": "bargain", "lotus": "lotus-ai"}
@@ -166,7 +168,9 @@ def rivals(name: str, data: dict[str, Any], cells: list[dict[str, Any]], where: 
 
 def table(answers: dict[str, list[dict[str, Any]]], data: dict[str, Any]) -> str:
     """One line for each cell and rule: false runs, recall or length, how often everything was returned."""
-    lines = ["set | promise | labels | rule | runs | false | recall | listed | oracle | everything | seconds"]
+    lines = [
+        "set | promise | labels | rule | runs | false | recall | listed | oracle | everything | seconds | floor"
+    ]
     for rule, rows in answers.items():
         for key in dict.fromkeys((r["data"], r["promise"], r["share"], r["labels"]) for r in rows):
             name, promise, share, labels = key
@@ -184,9 +188,16 @@ def table(answers: dict[str, list[dict[str, Any]]], data: dict[str, Any]) -> str
             lines.append(
                 f"{name} | {promise} {share} | {labels:,} | {rule} | {len(runs)} | {false} | "
                 f"{np.mean(found / everyone):.3f} | {listed.mean():,.0f} | {best:,} | "
-                f"{np.mean(listed >= 0.999 * size):.0%} | {np.mean([r['seconds'] for r in runs]):.2f}"
+                f"{np.mean(listed >= 0.999 * size):.0%} | {np.mean([r['seconds'] for r in runs]):.2f} | "
+                + (f"{floor(size, everyone, labels, share):,}" if promise == "recall" else "-")
             )
     return "\n".join(lines)
+
+
+def floor(size: int, qualified: int, labels: int, share: float) -> int:
+    """What no exact rule that ends its list at a score can be sure to list fewer than."""
+    exact = Fraction(str(share)), Fraction(str(ALPHA))
+    return shortest_list(size, qualified, labels, *exact)
 
 
 def times(runs: int, cell: dict[str, Any], data: dict[str, tuple[Any, Any]]) -> int:

@@ -38,6 +38,7 @@ class Line(NamedTuple):
     recall: float
     listed: float
     oracle: int
+    floor: str
 
 
 def lines(text: str) -> list[Line]:
@@ -46,9 +47,18 @@ def lines(text: str) -> list[Line]:
     ]
     return [
         Line(
-            data, promise, int(labels), rule, int(runs), int(false), float(recall), float(listed), int(oracle)
+            data,
+            promise,
+            int(labels),
+            rule,
+            int(runs),
+            int(false),
+            float(recall),
+            float(listed),
+            int(oracle),
+            floor,
         )
-        for data, promise, labels, rule, runs, false, recall, listed, oracle, *_ in rows
+        for data, promise, labels, rule, runs, false, recall, listed, oracle, _, _, floor in rows
     ]
 
 
@@ -56,8 +66,8 @@ def table(figures: list[Line]) -> str:
     """A line for each set, promise and budget; what each rule reached, and in how many runs it was false."""
     cells = dict.fromkeys((each.data.partition(";")[0], each.promise, each.labels) for each in figures)
     made = [
-        "| set, promise, labels | " + " | ".join(name for name, *_ in RULES.values()) + " |",
-        "|---" * 6 + "|",
+        "| set, promise, labels | " + " | ".join(name for name, *_ in RULES.values()) + " | oracle | floor |",
+        "|---" * 8 + "|",
     ]
     for data, promise, labels in cells:
         by = {
@@ -66,7 +76,9 @@ def table(figures: list[Line]) -> str:
             if (each.promise, each.labels) == (promise, labels)
         }
         shown = [_cell(by.get((data, rule)), by.get((f"{data}; hidden", rule))) for rule in RULES]
-        made.append(f"| {data}, {promise}, {labels:,} | {' | '.join(shown)} |")
+        one = by[data, "surelist"]
+        least = f"{one.oracle:,} | {int(one.floor):,}" if one.floor != "-" else " | "
+        made.append(f"| {data}, {promise}, {labels:,} | {' | '.join(shown)} | {least} |")
     return "\n".join(made)
 
 

@@ -213,7 +213,7 @@ def test_an_export_with_decisions_is_split_into_what_was_found_and_the_rest(plac
     assert "--decided: " in (said := capsys.readouterr().err)
     assert "Did you mean 'included'?" in said
     assert run(*words, "--decided", "age") == 2
-    assert "column 'age': expected 0, 1 or blank" in capsys.readouterr().err
+    assert "column 'age': expected 1 or yes, 0 or no, or blank" in capsys.readouterr().err
     assert not list(Path().glob("stop*"))
     assert run(*words, "--decided", "included") == 0
     assert "40 relevant found, 1,200 items not" in capsys.readouterr().out

@@ -30,7 +30,8 @@ from surelist.workflows.source import NO_HINTS, Hints, Source
 
 UNREVIEWED = ("unreviewed", "unaudited")  # columns of reviews that never came
 IF_THERE = (*UNREVIEWED, "drawn")
-LABELS = {"0": 0.0, "1": 1.0, "0.0": 0.0, "1.0": 1.0, "false": 0.0, "true": 1.0}
+NO, YES = ("0", "0.0", "false", "no", "n"), ("1", "1.0", "true", "yes", "y")  # as people fill sheets in
+LABELS = dict.fromkeys(NO, 0.0) | dict.fromkeys(YES, 1.0)
 
 
 def plan(
@@ -226,7 +227,8 @@ def read_label(text: str | None, column: str, row: int) -> float | None:
     """A label in a cell; None for a blank one."""
     plain = "" if text is None else text.strip().lower()
     if plain and plain not in LABELS:
-        raise InvalidInput(f"column {column!r}", expected="0, 1 or blank", got=f"{text!r} in row {row + 1}")
+        got = f"{text!r} in row {row + 1}"
+        raise InvalidInput(f"column {column!r}", expected="1 or yes, 0 or no, or blank", got=got)
     return LABELS[plain] if plain else None
 
 
