@@ -82,11 +82,18 @@ def test_the_curve_is_wrong_for_any_length_at_most_alpha_of_the_time(ties):
 def test_at_least_and_at_most_share_alpha(monkeypatch):
     """Both together are wrong at most alpha of the time: four tables whose levels add up to it."""
     levels = []
-    for name in ("upper_counts", "lower_counts"):
+
+    def noted(name: str) -> None:
         real = getattr(this_list, name)
-        monkeypatch.setattr(
-            this_list, name, lambda n, m, alpha, real=real: levels.append(alpha) or real(n, m, alpha)
-        )
+
+        def table(rows: int, pool: int, alpha: float) -> np.ndarray:
+            levels.append(alpha)
+            return real(rows, pool, alpha)
+
+        monkeypatch.setattr(this_list, name, table)
+
+    noted("upper_counts")
+    noted("lower_counts")
     (scores, labels), (pool, _) = (population(np.random.default_rng(seed), 100) for seed in (1, 2))
     sl.list_curve(scores, labels, pool, alpha=0.1)
     assert len(levels) == 4
