@@ -112,12 +112,18 @@ def test_the_curve_reads_the_tables_at_the_rows_as_high_as_the_list():
     )
     wrong = [int(np.sum(scores[~labels] >= t)) for t in curve.threshold]
     right = [int(np.sum(scores[labels] >= t)) for t in curve.threshold]
+    by_tables = []
     for at, size in enumerate(curve.list_size.tolist()):
         bounds = [
             min(int(b[wrong[s]]), int(curve.list_size[s])) + size - int(curve.list_size[s])
             for s in range(at + 1)
         ]
-        assert curve.at_least[at] == max(size - min(bounds), min(size, int(low[right[at]])))
+        by_tables.append(max(size - min(bounds), min(size, int(low[right[at]]))))
+    for at, size in enumerate(curve.list_size.tolist()):  # a shorter list has all but what it lacks
+        longer = zip(by_tables[at:], curve.list_size[at:].tolist(), strict=True)
+        assert curve.at_least[at] == max(held - (other - size) for held, other in longer)
+    assert np.all(np.diff(curve.at_least) >= 0)
+    assert np.all(np.diff(curve.at_most) >= 0)
 
 
 def test_a_length_that_ties_do_not_allow_is_refused():

@@ -325,4 +325,6 @@ def _fewest(
     # a longer list has no more of them than the shorter one and all that it adds
     bound = np.minimum(bound, listed + np.minimum.accumulate(bound - listed))
     held = np.maximum.accumulate(lower_counts(len(rows), pool, alpha / 2)[reached])
-    return np.asarray(np.maximum(np.minimum(held, listed), listed - bound))
+    fewest = np.maximum(np.minimum(held, listed), listed - bound)
+    # and a shorter list all that a longer one has but for those it lacks
+    return np.asarray(listed + np.maximum.accumulate((fewest - listed)[::-1])[::-1])

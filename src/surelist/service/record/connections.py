@@ -201,7 +201,8 @@ class Sqlite(Connection):
     def tidy(self) -> None:
         """Move what is pending into the file itself; after so many pages a commit has to do it."""
         self.require_in_place()
-        self.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        with suppress(*self._trouble):  # whoever writes next is told
+            self._inner.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def require_in_place(self) -> None:
         """An open file that was moved or deleted can still be written, and nobody would find it again."""
