@@ -139,6 +139,8 @@ def test_everyone_may_be_drawn_and_a_file_goes_on(tmp_path):
         ({"drawn": {"accept": 1, "look": 0, "reject": 1}, "qualified": 3}, "qualified"),
         ({"drawn": {"accept": 1, "look": 0, "reject": 1}, "qualified": {"accept": 2, "look": 0, "reject": 0}}, "drawn"),
         ({"drawn": {"accepted": 1}, "qualified": {}}, "drawn"),
+        *(({"drawn": {"accept": 9, "look": 0, "reject": 9}, "qualified": {"accept": 1, "look": 0, "reject": 0}, field: 8},
+           f"{field}.*goes with no triage") for field in ("unaudited", "missed", "pool_size")),
     ],
 )  # fmt: skip
 def test_what_is_told_has_to_fit(told, field):

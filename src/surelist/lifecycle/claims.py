@@ -281,6 +281,10 @@ def _claim(cutoff: Cutoff, watched: Watched, audit_rate: float | None) -> Claim:
 def reviews_of(claims: Sequence[Claim], shared_size: bool, given: Mapping[str, object]) -> list[PoolReview]:
     """One review per claim from what ``Monitor.observe`` was given; mappings where there are groups."""
     if claims[0].drawn:
+        for name, nothing in (("pool_size", None), ("missed", None), ("unaudited", 0)):
+            if given[name] != nothing:
+                remedy = "give drawn= and qualified= by list; missing reviews are unreviewed={...}."
+                raise InvalidInput(name, f"goes with no triage: {remedy}")
         reviews = [_drawn(claim, given) for claim in claims]
         for claim, review in zip(claims, reviews, strict=True):
             _require_fitting(claim, review)
