@@ -262,3 +262,11 @@ def test_each_group_has_lists_of_its_own_at_its_share_of_alpha(tmp_path):
         sl.select_table(pl.DataFrame({"score": scores, "group": names}), policy, score="score", group="group")
     work.save(tmp_path / "work.json")
     assert (sl.Labelling.load(tmp_path / "work.json").triage(scores, names) == lists).all()
+
+
+def test_a_table_with_a_column_of_the_name_that_the_lists_get_is_refused_before_anybody_labels(tmp_path):
+    (tmp_path / "t.csv").write_text("score,Triage\n" + "".join(f"{row / 300},x\n" for row in range(300)))
+    target = sl.Triage(0.6, reject_recall=0.6)
+    with pytest.raises(sl.InvalidInput, match="'Triage': the table has one already"):
+        sl.label_table(tmp_path / "t.csv", target, score="score", labels=100)
+    assert len(sl.label_table(tmp_path / "t.csv", sl.AtLeast(20), score="score", labels=100).ask())

@@ -312,6 +312,14 @@ def write_sheet(
         sheet.writerows([["" if value is None else value for value in row] for row in rows])
 
 
+def refuse_columns(table: Table, *added: str, left_out: str = "") -> None:
+    """Raise where the table has a column that is to be added; engines differ in whether case matters."""
+    there = {name.lower(): name for name in table.columns}
+    for name in added:
+        if name in there:
+            raise InvalidInput(f"column {there[name]!r}", f"the table has one already; rename it{left_out}.")
+
+
 def write_listed(
     table: Table,
     output: str | os.PathLike[str],
@@ -348,8 +356,7 @@ def write_listed(
     if looks is None:
         frame = frame.filter(kept)
     else:
-        if TRIAGE in names:
-            raise InvalidInput(f"column {TRIAGE!r}", "the table has one already; rename it.")
+        refuse_columns(table, TRIAGE)
         place = nw.col(ROW) if engine.ordered else columns.ident
         assert place is not None
         rest = nw.when(place.is_in(list(looks))).then(nw.lit(LOOK)).otherwise(nw.lit(REJECT))

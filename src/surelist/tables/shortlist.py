@@ -19,7 +19,7 @@ from surelist.filters import ACCEPT, LOOK, REJECT, TRIAGE, Filter
 from surelist.pool_counts import PoolCheck
 from surelist.tables import bad_rows
 from surelist.tables.engines import Beside, Frame, is_remote
-from surelist.tables.output import output_format, write_like
+from surelist.tables.output import output_format, refuse_columns, write_like
 from surelist.tables.pool_scores import Marks, PoolScores, Rows, Sizes, count_pool, pool_keys
 from surelist.tables.reading import is_text, style_of
 from surelist.tables.roles import POOL, ROW, Columns, find_columns
@@ -263,9 +263,8 @@ def _added(table: Table, rank: bool, reason: bool, three: bool = False) -> tuple
     """The columns that a list gets beside the pool's."""
     added = ((RANK,) if rank else ()) + ((REASON,) if reason else ()) + ((TRIAGE,) if three else ())
     for name in added:
-        if name in table.columns:
-            left_out = {RANK: " or leave rank out", REASON: " or leave reason out"}.get(name, "")
-            raise InvalidInput(f"column {name!r}", f"the pool has one already; rename it{left_out}.")
+        left_out = {RANK: " or leave rank out", REASON: " or leave reason out"}.get(name, "")
+        refuse_columns(table, name, left_out=left_out)
     return added
 
 

@@ -19,12 +19,21 @@ import numpy as np
 
 from surelist._check import EngineName
 from surelist.errors import InvalidInput
+from surelist.filters import TRIAGE
 from surelist.lifecycle.labelling import Labelling
 from surelist.lifecycle.labelling_design import Fetched, Ints
 from surelist.lifecycle.labelling_start import judge_scores
 from surelist.promises.policy import Policy
 from surelist.tables.arrays import read_text
-from surelist.tables.output import Row, count_rows, rows_at, rows_with_ids, write_listed, write_sheet
+from surelist.tables.output import (
+    Row,
+    count_rows,
+    refuse_columns,
+    rows_at,
+    rows_with_ids,
+    write_listed,
+    write_sheet,
+)
 from surelist.tables.ranks import RankedTable
 from surelist.tables.roles import require_column
 from surelist.tables.sources import Table, open_table
@@ -125,7 +134,15 @@ def label_table(
     if isinstance(table, (str, os.PathLike)):
         columns |= {"table": os.fspath(table), "engine": engine}
     held = TableCollection(opened, score, id, group)
+    refuse_triage(opened, target)
     return Labelling.of(held, target, alpha=alpha, labels=labels, purpose=purpose, columns=columns, **design)
+
+
+def refuse_triage(table: Table, target: object) -> None:
+    """Raise before anybody labels where the list of a triage could not be written."""
+    targets = target.values() if isinstance(target, Mapping) else [target]
+    if any(getattr(each, "three_ways", False) for each in targets):
+        refuse_columns(table, TRIAGE)
 
 
 def open_collection(work: Labelling) -> tuple[Table, dict[str, str]]:

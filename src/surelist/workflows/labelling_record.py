@@ -12,7 +12,7 @@ from surelist.promises.policy import Policy
 from surelist.promises.promise import Promise
 from surelist.tables.output import count_rows, rows_at
 from surelist.tables.sources import open_table
-from surelist.workflows.label_tables import TableCollection, write_certified
+from surelist.workflows.label_tables import TableCollection, refuse_triage, write_certified
 from surelist.workflows.labelling import ROW, check_scores, write_rows
 
 
@@ -95,7 +95,9 @@ def begin(
 
     With groups the same is promised to each of them.
     """
-    held = TableCollection(open_table(collection), score, None, group)
+    table = open_table(collection)
+    held = TableCollection(table, score, None, group)
+    refuse_triage(table, target)
     columns = {"score": score} | ({"group": group} if group else {})
     work = Labelling.of(held, target, labels=labels, alpha=alpha, purpose=purpose, columns=columns)
     return work.dumps(), dict(held.sizes)

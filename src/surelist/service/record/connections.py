@@ -66,9 +66,6 @@ class Connection:
     def commit(self) -> None:
         self.execute("COMMIT")
 
-    def tidy(self) -> None:
-        """Do now, while nobody waits, what would else hold up a later commit."""
-
     def rollback(self) -> None:
         with suppress(*self._trouble):
             self._inner.execute("ROLLBACK")
@@ -175,12 +172,14 @@ class Sqlite(Connection):
     def _open_unchanged(self, path: Path) -> None:
         """Read a record without creating or changing a file beside it, on a read-only medium too.
 
-        With no log of pending writes the file is whole by itself. Where one is being written to, its
-        index is there as well and is shared. A log without an index is read in a copy.
+        With no log of pending writes the file is whole by itself, and nobody changes it. Where somebody has
+        it open the index of that log is there, even if nothing is pending yet, and is shared. A log without
+        an index is read in a copy.
         """
         pending, index = (path.with_name(path.name + ending) for ending in ("-wal", "-shm"))
         address = f"{_uri(path)}?mode=ro"
-        if not (pending.exists() and pending.stat().st_size):
+        waiting = pending.exists() and pending.stat().st_size > 0
+        if not waiting and not index.exists():
             self._inner = _sqlite(f"{address}&immutable=1")
             return
         if index.exists():
@@ -191,18 +190,13 @@ class Sqlite(Connection):
         self._copy = TemporaryDirectory(prefix="surelist-")
         copied = Path(self._copy.name) / "record.db"
         shutil.copyfile(path, copied)
-        shutil.copyfile(pending, f"{copied}-wal")
+        if waiting:
+            shutil.copyfile(pending, f"{copied}-wal")
         self._inner = _sqlite(_uri(copied))
 
     def begin(self) -> None:
         self.require_in_place()
         self.execute("BEGIN IMMEDIATE")
-
-    def tidy(self) -> None:
-        """Move what is pending into the file itself; after so many pages a commit has to do it."""
-        self.require_in_place()
-        with suppress(*self._trouble):  # whoever writes next is told
-            self._inner.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def require_in_place(self) -> None:
         """An open file that was moved or deleted can still be written, and nobody would find it again."""

@@ -13,7 +13,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Generic
@@ -26,7 +25,6 @@ from surelist.service.record.event import GENESIS, E, E_co, Entry, Event, next_e
 
 BATCH = 64
 WAITING = 10_000
-QUIET_SECONDS = 0.1
 COLUMNS = "seq, at, actor, action, subject, details, previous, hash"
 
 Job = Callable[["Batch"], Any]
@@ -142,10 +140,6 @@ class Writer:
 
     def _work(self) -> None:
         while not self._closed or self._waiting:
-            connection = self._connection
-            if connection is not None and not self._awake.wait(QUIET_SECONDS):
-                with suppress(StorageError):  # whoever writes next is told
-                    connection.tidy()
             self._awake.wait()
             self._awake.clear()
             while self._waiting:
