@@ -70,6 +70,10 @@ def test_a_step_passes_exactly_from_the_critical_count_on():
             )
 
 
+def test_more_qualified_than_listed_are_no_sign():
+    assert chances(np.array([3, 0, 3]), np.array([4, 1, 3]), 0.5).tolist() == pytest.approx([1, 1, 0.125])
+
+
 def test_a_walk_stops_at_the_first_failure():
     listed, first = np.array([20, 40, 60, 80]), np.array([0.1, 0.0, 0.0, 0.0])
     for qualified, ended in (([18, 20, 55, 75], 1), ([9, 35, 55, 75], 0), ([18, 35, 55, 75], 4)):

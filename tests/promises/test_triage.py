@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import product
 from math import factorial, prod
 
@@ -47,6 +48,23 @@ def test_everyone_is_on_one_of_three_lists_and_a_file_keeps_them(rows, asked, tm
     assert sl.evaluate(policy, *judged(np.random.default_rng(4), 5_000)).consistent
     with pytest.raises(sl.InvalidInput, match="Triage for three"):
         sl.calibrate(scores, labels, sl.Expected(5, 100)).triage(scores)
+
+
+def test_a_file_with_impossible_numbers_is_refused(rows, tmp_path):
+    scores, labels, others = rows
+    policy = sl.calibrate(scores, labels, sl.Triage(0.9, reject=0.9), unlabelled=others)
+    wrong = len(labels) - int(labels.sum())
+    precise = sl.calibrate(scores, labels, sl.Precision(0.9), unlabelled=others)
+    for made, numbers in [
+        (policy, {"rejected": wrong + 1, "rejected_right": wrong + 1}),
+        (policy, {"unlabelled": 0}),
+        (precise, {"unlabelled": 0}),
+    ]:
+        made.save(tmp_path / "policy.json")
+        raw = json.loads((tmp_path / "policy.json").read_text())
+        raw["cutoffs"][0]["proof"].update(numbers)
+        with pytest.raises(sl.PolicyFileError, match="impossible"):
+            sl.Policy.loads(json.dumps(raw))
 
 
 def test_what_is_asked_has_to_be_one_of_two(rows):

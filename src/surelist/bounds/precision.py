@@ -25,10 +25,12 @@ Ints = NDArray[np.int64]
 
 
 def chances(listed: Ints, qualified: Ints, share: Rate) -> Floats:
-    """P(Binomial(listed, share) >= qualified) of each list; 1 where nobody on it is qualified."""
+    """P(Binomial(listed, share) >= qualified) of each list; 1 where nobody on it is qualified, or more
+    than all."""
     q = math.nextafter(float(check.as_rate(share, "share")), 1.0)
     some = np.maximum(qualified, 1)
-    return np.where(qualified > 0, special.betainc(some, listed - some + 1, q), 1.0)
+    possible = (qualified > 0) & (qualified <= listed)
+    return np.where(possible, special.betainc(some, listed - some + 1, q), 1.0)
 
 
 def passing(chances: Floats, levels: Floats) -> Bools:

@@ -254,7 +254,7 @@ class FixedSequence(Proof, tag="fixed-sequence", frozen=True):
     def check(self, cutoff: Cutoff) -> None:
         promise = cutoff.promised(Precision)
         possible = 0 <= self.good <= self.listed <= cutoff.rows and self.good <= cutoff.qualified
-        hold(possible, "the row counts are impossible")
+        hold(possible and self.unlabelled >= 1, "the row counts are impossible")
         planned = self.starts == len(promise.starts) and self.start in promise.starts
         hold(planned, "the start is not the one planned")
         hold(self.steps >= 1, "no list passed")

@@ -335,7 +335,11 @@ class TwoLists(Proof, tag="two-lists", frozen=True):
         possible = (
             0 <= self.accepted_right <= min(self.accepted, cutoff.qualified) and self.accepted <= cutoff.rows
         )
-        hold(possible and self.rejected <= cutoff.rows, "the row counts are impossible")
+        if promise.reject is not None:
+            most_right = min(self.rejected, cutoff.rows - cutoff.qualified)
+            possible = possible and 0 <= self.rejected_right <= most_right
+        possible = possible and self.rejected <= cutoff.rows and self.unlabelled >= 1
+        hold(possible, "the row counts are impossible")
         hold(min(self.accept_steps, self.reject_steps) >= 1, "no list passed")
         hold(
             _passes(self.accepted, self.accepted_right, promise.accept, most[self.accept_part]),
