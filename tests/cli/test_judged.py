@@ -54,6 +54,7 @@ def written(kind: str, verdict) -> str:
     return kind
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["answers.jsonl", "inspect.json", "promptfoo.json", "docetl.json"])
 def test_from_a_judges_verdicts_to_a_certified_list(kind, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

@@ -79,6 +79,7 @@ def fill_all(state: str, labels) -> dict[str, str]:
     return labelled
 
 
+@pytest.mark.slow
 def test_recall_lists_those_labelled_by_their_labels_and_refuses_with_exit_code_3(place, capsys):
     assert (
         run("label", "start", "candidates.csv", "--recall", "0.8", "--labels", "400", "-o", "work.json") == 0
@@ -280,6 +281,7 @@ def test_stop_record_refuses_a_label_that_differs_or_takes_it_as_a_correction(pl
     assert f"row {stranger} was not drawn" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_label_record_gives_a_way_back_from_a_mistyped_label_until_something_rests_on_it(place, capsys):
     start = ("label", "start", "candidates.csv", "--at-least", "20", "--labels", "100", "-o", "work.json")
     assert run(*start) == 0

@@ -76,6 +76,7 @@ def test_the_recall_certified_now_is_false_at_most_alpha_of_the_time_whatever_la
     assert plain > found / (found + 4), "it says something where nothing is found"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", WORLDS)
 def test_a_certificate_is_false_at_most_alpha_of_the_time_whatever_labels_are_missing(world):
     """The items without a label are kept, as its sentence says."""

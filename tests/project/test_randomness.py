@@ -75,6 +75,7 @@ def unseeded(module: str) -> Iterator[str]:
                 yield name
 
 
+@pytest.mark.slow
 def test_promises_draw_through_one_function():
     """Tokens, cookies, ids and names of files alone may use ``secrets``; each that may still does."""
     found = found_in((each for each in modules() if each != "_randomness"), unseeded)

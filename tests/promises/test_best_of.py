@@ -36,6 +36,7 @@ def test_under_a_shift_the_unlabelled_scores_are_those_of_the_pools():
     assert policy.cutoffs[0].proof.kind == "rank-chain"
 
 
+@pytest.mark.slow
 def test_of_several_scores_a_precision_keeps_the_longest_list_and_a_count_the_shortest():
     rng = np.random.default_rng(5)
     truth, later = rng.random(700), rng.random(1_400)

@@ -121,6 +121,7 @@ def test_a_share_is_false_at_most_alpha_of_the_time_with_labels_as_wrong_as_allo
     assert false <= made
 
 
+@pytest.mark.slow
 def test_labels_lost_below_the_threshold_are_what_a_share_is_paid_for():
     """Those lost are the low scores': a rule that ignores them is false too often."""
     world = World((0.3, 0.2, 0.5), (0.5, 0.4, 0.32), 0.0, 0.0)

@@ -111,6 +111,7 @@ def files(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_self_contained_report(files, tmp_path):
     output = tmp_path / "report.html"
     arguments = [

@@ -87,6 +87,7 @@ def test_wrong_tokens(guarded, text):
     assert answer.status_code == 401
 
 
+@pytest.mark.slow
 def test_a_token_for_one_policy(guarded, past, pool):
     admin = token(guarded, "admin")
     url = "/api/v1/calibrate?pool_size=100"

@@ -62,6 +62,7 @@ def test_what_one_person_uploaded_is_nobody_elses(service, routes):
         assert service.admin.get(kind + service.things[kind]).status_code == 200
 
 
+@pytest.mark.slow
 def test_an_upload_is_only_what_it_was_sent_as(service, routes):
     """Past candidates asked for as a pool, a pool as a collection: not there, for their owner either."""
     before = service.entries()

@@ -121,6 +121,7 @@ def other_coins(draws: str) -> str:
     return draws.replace("l", "b") if "l" in draws else draws.replace("b", "l")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -119,6 +119,7 @@ def test_no_page_holds_markup_out_of_a_name(poisoned):
     assert escaped > 12
 
 
+@pytest.mark.slow
 def test_errors_hold_no_markup_either(poisoned):
     for path in (
         f"/selections?q={TAG}",

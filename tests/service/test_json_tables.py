@@ -93,6 +93,7 @@ def test_a_list_of_lines_is_lines_of_the_same_types(local_client):
     assert listed
 
 
+@pytest.mark.slow
 def test_the_page_takes_json_lines_from_past_to_list(local_client):
     page = upload(local_client, "past.jsonl", lines(ROWS).encode())
     assert "past.jsonl" in text(page)

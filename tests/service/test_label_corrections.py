@@ -53,6 +53,7 @@ def refused(answer: Any) -> str:
     return answer.json()["error"]["message"]
 
 
+@pytest.mark.slow
 def test_a_correction_goes_on_record_beside_what_it_corrects(team):
     work, registry = Work(team), team.runtime.registry
     rows = work.asked()
@@ -107,6 +108,7 @@ def test_answers_on_the_page_that_do_not_count_yet_are_known_all_the_same(team):
     assert verify(team.runtime.registry.database).intact
 
 
+@pytest.mark.slow
 def test_the_page_corrects_by_the_candidates_name(team):
     work = Work(team)
     rows = work.asked()
@@ -123,6 +125,7 @@ def test_the_page_corrects_by_the_candidates_name(team):
     assert verify(team.runtime.registry.database).intact
 
 
+@pytest.mark.slow
 def test_a_forged_correction_is_noticed(team):
     """Of a pilot's label, when labels of those it chose are known."""
     work = Work(team)

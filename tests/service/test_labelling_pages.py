@@ -95,6 +95,7 @@ def test_from_no_labels_to_a_policy(team):
     )
 
 
+@pytest.mark.slow
 def test_the_labelling_page_says_of_answers_that_do_not_count_yet_that_they_do_not(team):
     """Not that all are answered, and below that none is."""
     ident = begin(team).url.path.rpartition("/")[2]
@@ -129,6 +130,7 @@ def test_answers_that_came_by_api_are_not_asked_for_on_the_page(team):
     assert verify(team.runtime.registry.database).intact
 
 
+@pytest.mark.slow
 def test_answers_that_are_in_count_and_the_others_are_asked_for_again(team):
     ident = begin(team).url.path.rpartition("/")[2]
     asked = answer(team, ident, leave=3)

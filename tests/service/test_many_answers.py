@@ -193,6 +193,7 @@ def worklist(registry: Registry, folder: Path) -> dict[str, Any]:
         return start_page.worklist(View(registry, LOCAL_ACTOR), spool)
 
 
+@pytest.mark.slow
 def test_a_retired_policy_is_never_listed_as_active_however_many_entries_follow(registry, tmp_path):
     made = calibrate(*examples.population(np.random.default_rng(0), 500), Expected(2, 100))
     old = save(registry, made, "old", "me").entry.subject

@@ -59,6 +59,7 @@ def test_the_form_offers_it_for_the_promises_that_declare_it(form):
     assert "is an assumption" in offered
 
 
+@pytest.mark.slow
 def test_a_promise_about_those_who_really_are_qualified(form):
     _, send = form
     plain, noisy = send(), send(noise="2", longest="30")
@@ -71,6 +72,7 @@ def test_a_promise_about_those_who_really_are_qualified(form):
     assert "This is an assumption" in send(promise="recall", noise="2", pool=False, no_others="1")
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_is_said_at_its_field(form):
     _, send = form
     for fields, said in (

@@ -181,6 +181,7 @@ def test_somebody_is_let_in_changed_and_sent_away_on_record(app):
     assert problems(app) == []
 
 
+@pytest.mark.slow
 def test_a_token_for_several_policies_is_made_and_changed(service, capsys):
     admin, registry = service.client("admin"), service.runtime.registry
     both = sorted([service.mine, service.also])

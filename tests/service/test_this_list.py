@@ -73,6 +73,7 @@ def test_rows_without_a_pool_say_nothing(local_client, rows):
     assert said.json()["error"]["message"].startswith("unlabelled: the pool is missing")
 
 
+@pytest.mark.slow
 def test_the_page_says_it_of_the_list_at_hand_as_of_the_whole_pool(local_client, rows, pool):
     page = shortlisted(local_client, rows, pool)
     assert "How many of this list are qualified?" in local_client.get(page).text
@@ -105,6 +106,7 @@ def test_the_page_refuses_what_is_not_there_and_rows_of_the_pool(local_client, r
     assert "data-counts" not in local_client.get(page).text
 
 
+@pytest.mark.slow
 def test_the_page_says_of_which_lists_nothing_is_counted_and_ids_stand_once(local_client, rows, pool):
     page = shortlisted(local_client, rows, pool)
     data = {"csrf": csrf_of(local_client), "score": "score", "label": "qualified"}

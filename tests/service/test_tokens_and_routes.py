@@ -191,6 +191,7 @@ def test_every_address_is_asked_for_something_that_is_there(service, guarded_rou
     assert [path for path in sorted(rest) if not path.startswith(tuple(service.things))] == []
 
 
+@pytest.mark.slow
 def test_without_a_token_every_route_refuses(service, guarded_routes):
     client, before = service.client(None), service.entries()
     for method, path in guarded_routes:

@@ -62,6 +62,7 @@ def test_a_header_only(server):
     assert message(post(server, CALIBRATE, "score,qualified\n"), 400)
 
 
+@pytest.mark.slow
 def test_a_gigabyte_of_zeros_stops_at_the_limit_without_filling_memory(server):
     def zeros(pieces: int):
         for _ in range(pieces):

@@ -185,6 +185,7 @@ def test_a_reviewed_file_comes_back(team):
     assert "3 of" in team.ann.get(path).text
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_said_and_can_be_deleted(team):
     began = time.time()
     path = team.shortlist(keep="86400")

@@ -281,6 +281,7 @@ def address(tmp_path: Path) -> Iterator[str]:
         server.shutdown()
 
 
+@pytest.mark.slow
 def test_an_address_is_read_by_an_engine_that_can(
     tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
