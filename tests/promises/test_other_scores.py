@@ -82,3 +82,17 @@ def test_twins_on_one_side_are_no_sign():
     rows, others = rng.random(20_000).round(5), rng.random(20_000).round(5)
     assert not hold_rows(rows, others)
     assert hold_rows(rows, np.concatenate([others, rows[:1_000]]))
+
+
+def test_twins_are_no_sign_where_rows_and_others_need_not_be_alike():
+    """Of the rows three in four are at the top, of the others one in four: within a factor of 3 of each other."""
+    rng = np.random.default_rng(12)
+    rows, others = (
+        np.concatenate([1 + rng.integers(0, 8_000, top) / 8_000, rng.random(total - top)])
+        for top, total in ((3_000, 4_000), (3_000, 12_000))
+    )
+    labels, precise = rows > 0.5, sl.Precision(0.3, start=0.1)
+    with pytest.raises(sl.InvalidInput, match="hold some of the calibration rows' own"):
+        sl.calibrate(rows, labels, precise, unlabelled=others)
+    ratio = sl.DensityRatio(np.ones(4_000), bound=1.0, within=3)
+    assert sl.calibrate(rows, labels, precise, unlabelled=others, shift=ratio).threshold < 1.8

@@ -157,9 +157,11 @@ class Evidence(Struct, frozen=True, eq=False):
         return pool_rows(rows.scores, labels, None if each_row else rows.pools, by_rank=by_rank)
 
     def require_others(self) -> Scores:
-        """Scores of other candidates; the calibration rows' own are refused."""
+        """Scores of other candidates; the calibration rows' own are refused, which only draws from one
+        population can tell."""
         assert self.others is not None
-        require_others(self.scores, self.others)
+        if self.alike:
+            require_others(self.scores, self.others)
         return self.others
 
 
