@@ -14,6 +14,7 @@ from scipy import stats
 
 import surelist as sl
 from surelist.examples import population
+from surelist.promises.kinds.precision import FixedSequence
 
 pytestmark = pytest.mark.slow
 
@@ -139,6 +140,17 @@ def test_precision_is_false_at_most_alpha_where_it_first_falls_short():
             sl.calibrate(scores, labels, sl.Precision(0.5, start=0.1), unlabelled=unlabelled, alpha=alpha)
             false += 1  # no list that starts with the best tenth is half qualified
     at_most(false, runs, alpha)
+
+
+def test_where_first_lists_are_tied_the_proof_says_where_its_own_began(tmp_path):
+    others = np.append(np.ones(60), np.linspace(0.9, 0, 940))
+    scores = np.append(np.ones(60), np.linspace(0.8999, 0.0001, 940))
+    rows = np.arange(1_000)
+    labels = np.where(rows < 60, rows % 2 == 0, rows < 300)  # the best 2 % and 5 % are one list, which fails
+    policy = kept(sl.calibrate(scores, labels, sl.Precision(0.6), unlabelled=others), tmp_path / "a")
+    proof = policy.cutoffs[0].proof
+    assert isinstance(proof, FixedSequence)
+    assert proof.start == 0.12
 
 
 def test_precision_starts_walks_and_files(tmp_path):

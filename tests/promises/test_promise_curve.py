@@ -80,6 +80,17 @@ def test_the_points_of_recall_and_of_every_pool_are_what_calibration_says_there(
         assert bounds.pool_critical_count(2_000, k + 1, 100, 0.1) > held
 
 
+def test_a_precision_that_passed_with_several_parts_of_alpha_lies_on_its_curve():
+    rng = np.random.default_rng(0)
+    scores, others = rng.random(500), rng.random(3_000)
+    labels = rng.random(500) < scores
+    policy = sl.calibrate(scores, labels, sl.Precision(0.7), unlabelled=others)
+    proof: Any = policy.cutoffs[0].proof
+    assert proof.parts > 1
+    made = promise_curve(scores, labels, policy)
+    assert made.value[made.threshold >= policy.threshold][-1] >= 0.7
+
+
 def test_an_average_has_the_guarantee_curve_with_its_promise_marked():
     policy = policy_of("expected")
     curve = sl.guarantee_curve(SCORES, LABELS)

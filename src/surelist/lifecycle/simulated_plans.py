@@ -124,7 +124,7 @@ def _walks(
 ) -> Floats:
     """Shares on the longest lists that pass in simulations; 0 where none does."""
     others = 1 - (np.arange(OTHERS) + 0.5) / OTHERS
-    thresholds, levels = grid(others, starts, (1,) * len(starts), alpha)
+    thresholds, levels, _ = grid(others, starts, (1,) * len(starts), alpha)
     shares = 1 - thresholds + 0.5 / OTHERS
     rates = curve.rate(shares)
     qualified, others = np.diff(rates, prepend=0.0), np.diff(shares - rates, prepend=0.0)

@@ -142,7 +142,7 @@ class Precision(Promise, tag="precision", frozen=True):
     def certify(self, evidence: Evidence, level: Level, most: float = math.inf) -> Certified:
         """The longest list that passes; under another promise the first that is long enough for it."""
         others = evidence.require_others()
-        thresholds, levels = grid(others, self.starts, (1,) * len(self.starts), level.alpha)
+        thresholds, levels, places = grid(others, self.starts, (1,) * len(self.starts), level.alpha)
         tested = Tested.of(evidence.scores, evidence.good, thresholds, self.share)
         passed = passing(tested.chances, levels)
         fitting = np.flatnonzero(passed & (thresholds <= most))
@@ -150,7 +150,7 @@ class Precision(Promise, tag="precision", frozen=True):
             raise self._refusal(evidence, level, float(thresholds[0]), most)
         at = int(fitting[0] if most < math.inf else fitting[-1])  # the list just long enough, or the longest
         begun = at + 1 - in_a_row(passed, at)
-        start = self.starts[int(np.count_nonzero(levels[: begun + 1]) - 1)]
+        start = self.starts[int(np.argmax(places == begun))]  # ties may have made several first lists one
         listed, held = int(tested.listed[at]), int(tested.right[at])
         parts = _parts(float(tested.chances[at]), level.alpha, len(self.starts))
         proof = FixedSequence(len(others), start, len(self.starts), at + 1 - begun, listed, held, parts)
@@ -173,9 +173,9 @@ class Precision(Promise, tag="precision", frozen=True):
 
 def grid(
     others: Floats, starts: Sequence[float], weights: Sequence[float], alpha: float, ratio: float = RATIO
-) -> tuple[Floats, Floats]:
+) -> tuple[Floats, Floats, Ints]:
     """Thresholds from a list of the first of ``starts`` of the unlabelled scores on, each list a little
-    longer, and the part of alpha of each: that of the start that it is, by ``weights``."""
+    longer, the alpha of each, by ``weights`` of the starts that it is, and the places of the starts."""
     total = len(others)
     firsts = [max(1, math.ceil(check.as_fraction(start, "start") * total)) for start in starts]
     ranks = firsts[:1]
@@ -187,7 +187,7 @@ def grid(
     levels = np.zeros(np.count_nonzero(another))
     places = (np.cumsum(another) - 1)[np.searchsorted(lists, firsts)]
     np.add.at(levels, places, alpha * np.asarray(weights) / sum(weights))
-    return np.asarray(thresholds[another]), levels
+    return np.asarray(thresholds[another]), levels, places
 
 
 class Tested(Struct, frozen=True):
@@ -263,7 +263,7 @@ class FixedSequence(Proof, tag="fixed-sequence", frozen=True):
         hold(fits and chance <= safe(cutoff.level.alpha), "its list does not pass")
 
     def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve:
-        alpha = cutoff.level.alpha / self.starts
+        alpha = cutoff.level.alpha * self.parts / self.starts
 
         def certified(listed: NDArray[np.int64], held: NDArray[np.int64]) -> Floats:
             pairs = zip(listed.tolist(), held.tolist(), strict=True)

@@ -271,7 +271,7 @@ def _lists(
     weights = {
         first * times: part for times, part in STARTS.items() if times == 1 or first * times <= longest
     }
-    thresholds, levels = grid(others, list(weights), list(weights.values()), alpha, RATIO)
+    thresholds, levels, _ = grid(others, list(weights), list(weights.values()), alpha, RATIO)
     kept = int(np.count_nonzero(thresholds >= edge))
     return thresholds[:kept], levels[:kept]
 
