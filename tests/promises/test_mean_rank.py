@@ -61,6 +61,13 @@ def test_a_file_holds_it_to_the_last_bit(ranks, tmp_path):
     [
         (lambda raw: raw["columns"]["a"]["shares"].reverse(), "do not rise"),
         (lambda raw: raw["columns"]["a"]["scores"].pop(), "do not rise"),
+        *(
+            (
+                lambda raw, at=at, share=share: raw["columns"]["a"]["shares"].__setitem__(at, share),
+                "between 0 and 1",
+            )
+            for at, share in ((0, 0.0), (0, -0.5), (-1, 1.0))
+        ),
         (lambda raw: raw["columns"].pop("a"), "two columns"),
         (lambda raw: raw.update(format=2), "format version 2"),
         (lambda raw: raw.update(kind="policy"), "not a mean-rank file"),

@@ -23,6 +23,7 @@ from surelist.promises.evidence import hold_rows
 
 FORMAT = 1
 KNOTS = 10_000  # scores that are kept of each column; ranks between them are interpolated
+TINY = 1e-18  # below half of one of all scores that there could be
 
 Floats = NDArray[np.float64]
 
@@ -131,6 +132,7 @@ class MeanRank(Struct, frozen=True, forbid_unknown_fields=True):
             hold(
                 bool(each.scores) and len(each.scores) == len(each.shares) and rising, "its ranks do not rise"
             )
+            hold(each.shares[0] > TINY and each.shares[-1] < 1, "its ranks are no shares between 0 and 1")
         hold(len(ranks.columns) > 1, "it has no two columns")
         return ranks
 
