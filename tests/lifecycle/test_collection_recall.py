@@ -149,6 +149,13 @@ def test_numbers_against_their_definitions():
             assert low == (
                 hits if not hits or drawn == free else next(k for k, p in enumerate(tail) if p > 0.1)
             )
+    ways = {
+        k: sum(math.comb(k, x) * math.comb(500 - k, 200 - x) for x in range(100, 201))
+        for k in range(100, 401)
+    }
+    for level in (Fraction(1, 10**15), Fraction(1, 10**30)):  # below what 1 - p can tell
+        exact = next(k for k, count in ways.items() if Fraction(count, math.comb(500, 200)) > level)
+        assert at_least(100, 500, 200, level) == exact
     assert allowed_hits(1000, 5, 400, Fraction(1, 20)) == max(
         d for d in range(400) if chance_missed(d, 1000, 5, 400) <= 0.05
     )

@@ -128,8 +128,9 @@ def at_least(hits: int, free: int, drawn: int, level: Fraction) -> int:
     """Qualified rows among ``free``, given ``hits`` of ``drawn``, except with probability ``level``."""
     if not hits or drawn >= free:
         return hits
-    limit = safe(float(level))
-    return smallest(lambda k: 1 - _cdf(hits - 1, free, k, drawn) > limit, hits, free - (drawn - hits))
+    limit, others = safe(float(level)), drawn - hits
+    # so many hits or more, by so few others or fewer: no difference from 1 where both are tiny
+    return smallest(lambda k: _cdf(others, free, free - k, drawn) > limit, hits, free - others)
 
 
 class Sampled(NamedTuple):
