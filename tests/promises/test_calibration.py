@@ -233,6 +233,9 @@ def test_equal_opportunity_targets():
     targets = sl.equal_opportunity(labels, groups, k=4, pool_sizes={"a": 30, "b": 20})
     assert {name: each.pool_size for name, each in targets.items()} == {"a": 30, "b": 20}
     assert [each.k for each in targets.values()] == pytest.approx([3, 1], rel=1e-15)
+    assert sl.equal_opportunity(labels, groups, k=4, pool_sizes={"a": 3, "b": 20})["a"].k == 3  # everyone
+    with pytest.raises(sl.InvalidInput, match=r"at most the pool size, 2\.9"):
+        sl.equal_opportunity(labels, groups, k=4, pool_sizes={"a": 2.9, "b": 20})
 
 
 def test_fingerprint_notices_a_changed_label_or_qualified_score():

@@ -328,7 +328,9 @@ def equal_opportunity(
         if count == 0:
             raise InvalidInput("groups", f"group {name!r} has no qualified rows. Merge it: merge_groups.")
         try:
-            share = math.nextafter(k * count / int(counts.sum()), math.inf)  # so that 3.5 is no choice of 3.5
+            share = k * count / int(counts.sum())
+            if share != sizes[name]:
+                share = math.nextafter(share, math.inf)  # so that 3.5 is no choice of 3.5
             targets[keys[name]] = Expected(share, sizes[name])
         except InvalidInput as error:
             raise InvalidInput("k", f"group {name!r}: {error} Ask for less.") from error
