@@ -190,6 +190,15 @@ def test_its_policy_selects_from_that_pool_alone_and_a_file_keeps_it(tmp_path):
         sl.calibrate(scores, labels, sl.ThisList(50, share=0.9), unlabelled=pool)
 
 
+@pytest.mark.parametrize("asked", [{"share": 0.9}, {}])
+def test_a_refusal_says_where_rows_are_too_few(asked):
+    rows, pool = np.linspace(0, 0.5, 100), [0.9, 0.8, 0.7, 0.6, 0.3]
+    with pytest.raises(
+        sl.NotCertifiable, match="too few rows to be sure, were all qualified: 0 calibration rows above"
+    ):
+        sl.calibrate(rows, np.ones(100), sl.ThisList(3, **asked), unlabelled=pool)
+
+
 def test_a_list_whose_end_is_tied_is_refused():
     rng = np.random.default_rng(6)
     (scores, labels), (pool, _) = population(rng, 500), population(rng, 100)

@@ -93,11 +93,11 @@ class ThisList(Promise, tag="this-list", frozen=True):
         held = self._held(rows, wrong, level)
         if held == 0:
             said = "nothing can be said of this list" if self.share is None else "too many to be sure of that"
-            raise refuse(
-                self, level, evidence,
-                f"{wrong:,} of {counted(rows, 'calibration row')} that score above the first candidate not "
-                f"listed are not qualified: {said}. Bring more rows.",
-            )  # fmt: skip
+            these = f"{counted(rows, 'calibration row')} above the first candidate not listed"
+            reason = f"Of {these} {wrong:,} are not qualified: {said}"
+            if not self._held(rows, 0, level):
+                reason = f"There are too few rows to be sure, were all qualified: {these}"
+            raise refuse(self, level, evidence, f"{reason}. Bring more rows.")
         proof = ListHeld(len(pool), rows, wrong, held, scores_fingerprint(pool))
         step = Step(0, rows - wrong, float(ordered[self.size - 1]))
         return Certified((step,), evidence.rows, evidence.qualified, proof)
