@@ -112,3 +112,17 @@ def test_a_stop_test_is_planned_and_reported(capsys):
     run(["stop", "start", "decided.csv", "--found", "50", "--recall", "0.5", "-o", "st.json"])
     assert run(["stop", "report", "st.json", "-o", "stop.html"]) == 0
     assert "Go on: label" in Path("stop.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"), [(["--recall", "95"], "recall"), (["--recall", "0.7", "--alpha", "5"], "alpha")]
+)
+def test_a_plan_with_an_impossible_share_is_refused(given, said, capsys):
+    assert run(["validate", "plan", "decided.csv", "--decided", "produced", *given]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_more_looks_than_can_be_planned_are_refused(capsys):
+    plan = ["stop", "plan", "--found", "195", "--rest", "8000", "--recall", "0.95", "--looks", "1001"]
+    assert run(plan) == 2
+    assert "at most 1,000 looks" in capsys.readouterr().err

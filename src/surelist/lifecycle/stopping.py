@@ -31,6 +31,7 @@ from surelist.lifecycle.state import FORMAT, Saved, in_file, parse_state, state_
 from surelist.promises.phrases import counted, percent, percent_down
 
 LOOKS = 10
+MOST_LOOKS = 1_000
 
 
 class StopState(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -369,6 +370,9 @@ def describe_plan(found: int, rest: int, recall: float, *, alpha: float = 0.05, 
 
 
 def _plan(found: int, rest: int, recall: float, alpha: float, looks: int) -> RestLooks:
+    looks = check.as_count(looks, "looks")
+    if looks > MOST_LOOKS:
+        raise InvalidInput("looks", expected=f"at most {MOST_LOOKS:,} looks", got=f"{looks:,}")
     return rest_looks(found, rest, check.as_fraction(recall, "recall"), alpha, looks)
 
 

@@ -21,6 +21,7 @@ from surelist import _check as check
 from surelist._files import Versions, hold
 from surelist._randomness import fresh_generator
 from surelist._version import __version__
+from surelist.bounds._tails import smallest
 from surelist.bounds.collection_lists import Sampled, kept_share
 from surelist.drawing.display import Display
 from surelist.errors import InvalidInput
@@ -279,6 +280,7 @@ class Validation(Saved):
 
 def describe_plan(kept: int, left: int, recall: float, sizes: Sequence[int], alpha: float) -> str:
     """What samples of these sizes can certify, before anybody labels."""
+    recall, alpha = check.as_alpha(recall, "recall"), check.as_level(alpha)
     lines = [
         f"{counted(kept, 'row')} were kept and {left:,} left out. To certify a recall of {percent(recall)}, "
         f"wrong with probability at most {percent(alpha)} over the draw, at most so many of those drawn from "
@@ -289,12 +291,11 @@ def describe_plan(kept: int, left: int, recall: float, sizes: Sequence[int], alp
     for sample in sizes:
         split = plan_split(kept, left, recall, sample, alpha)
         first = Sampled(kept, split.kept, round(RELEVANT * split.kept))
-        passing = (
-            hits
-            for hits in range(split.left + 1)
-            if kept_share(first, Sampled(left, split.left, hits), level) < target
-        )
-        most = next(passing, split.left + 1) - 1
+
+        def too_many(hits: int, first: Sampled = first, split: SampleSplit = split) -> bool:
+            return kept_share(first, Sampled(left, split.left, hits), level) < target
+
+        most = smallest(too_many, 0, split.left) - 1
         allowed = f"{most:,}" if most >= 0 else "too small"
         table.append(f"{split.kept + split.left:>8,}{split.kept:>10,}{split.left:>13,}{allowed:>18}")
     return "\n".join([*(textwrap.fill(each, 100) for each in lines), "", *table])
