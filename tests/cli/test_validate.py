@@ -126,3 +126,19 @@ def test_more_looks_than_can_be_planned_are_refused(capsys):
     plan = ["stop", "plan", "--found", "195", "--rest", "8000", "--recall", "0.95", "--looks", "1001"]
     assert run(plan) == 2
     assert "at most 1,000 looks" in capsys.readouterr().err
+
+
+def test_a_table_whose_decisions_have_changed_is_noticed(capsys):
+    run(START)
+    text = Path("decided.csv").read_text().splitlines()
+    Path("decided.csv").write_text("\n".join([text[0], *reversed(text[1:])]))
+    assert run(["validate", "next", "v.json", "-o", "sheet.csv"]) == 2
+    assert "no longer those that were drawn from" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_sheet_of_a_table_with_a_column_of_labels_in_capitals_is_recorded():
+    Path("decided.csv").write_text(Path("decided.csv").read_text().replace("document", "Label"))
+    run(START)
+    run(["validate", "next", "v.json", "-o", "sheet.csv"])
+    assert list(filled("sheet.csv")[0]) == ["surelist_row", "label"]
+    assert run(["validate", "record", "v.json", "sheet.csv"]) == 0

@@ -151,6 +151,11 @@ class Validation(Saved):
         return self._state.decided
 
     @property
+    def decisions(self) -> dict[int, bool]:
+        """Whether each row that was drawn was kept."""
+        return {row: side == "1" for row, side in zip(self._state.order, self._state.sides, strict=True)}
+
+    @property
     def told(self) -> dict[int, int | None]:
         """The label of every row whose label has come; None: missing."""
         marks = zip(self._state.order, self._state.labels, strict=True)

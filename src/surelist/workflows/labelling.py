@@ -200,6 +200,8 @@ def _next_sheet(
         if test.table is None:
             raise InvalidInput("state", f"{state} was started without a table; ask() names its rows.")
         table = open_table(test.table)
+        if isinstance(test, Validation):
+            _check_decisions(test, rows)
         write_rows(output, table, rows, rows_at(table, rows), label, hidden)
     return len(rows)
 
@@ -339,15 +341,30 @@ def check_scores(work: Labelling, table: Any, rows: list[int], fetched: list[Any
             )
 
 
+def _check_decisions(test: Validation, rows: list[int]) -> None:
+    """The table must still have the decisions that were drawn from, read as they were then."""
+    if test.table is None or test.column is None:
+        return
+    (_, marks), kept = _decisions(Path(test.table), test.column), test.decisions
+    for row in rows:
+        if row >= len(marks) or (marks[row] == 1) != kept[row]:
+            raise InvalidInput(
+                "table",
+                f"the decisions in the table are no longer those that were drawn from (row {row + 1}, column "
+                f"{test.column!r}). A validation is about the decisions it was started with.",
+            )
+
+
 def write_rows(
     output: Path, table: Table, rows: list[int], fetched: list[Row], label: str | None = None,
     hidden: str | None = None,
 ) -> None:  # fmt: skip
     """Drawn rows with their row number and all columns but a hidden one; with a ``label``, one of that name
     to fill in."""
-    if ROW in table.titles:
+    if ROW in (name.lower() for name in table.titles):
         raise InvalidInput(f"column {ROW!r}", "the table has one already; rename it.")
-    kept = [index for index, name in enumerate(table.titles) if name not in (label, hidden)]
+    dropped = {name.lower() for name in (label, hidden) if name is not None}  # DuckDB ignores case
+    kept = [index for index, name in enumerate(table.titles) if name.lower() not in dropped]
     added = [] if label is None else [label]
     header = [ROW, *(table.titles[index] for index in kept), *added]
     body = [
