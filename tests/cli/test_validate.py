@@ -142,3 +142,8 @@ def test_a_sheet_of_a_table_with_a_column_of_labels_in_capitals_is_recorded():
     run(["validate", "next", "v.json", "-o", "sheet.csv"])
     assert list(filled("sheet.csv")[0]) == ["surelist_row", "label"]
     assert run(["validate", "record", "v.json", "sheet.csv"]) == 0
+
+
+def test_a_plan_of_a_stop_test_has_each_case_once(capsys):
+    run(["stop", "plan", "--found", "5", "--rest", "100", "--recall", "0.95"])
+    assert capsys.readouterr().out.count("if 0 left") == 1

@@ -145,3 +145,17 @@ def test_a_file_that_was_changed_is_refused():
     ):
         with pytest.raises(sl.PolicyFileError):
             sl.Validation.loads(text.replace(old, new))
+
+
+def test_corrections_stay_on_record_and_a_row_given_twice_is_refused():
+    test = sl.Validation([1] + [0] * 99, 0.8, sample=40)
+    assert test.describe().startswith("1 row was kept")
+    rows = test.ask().tolist()
+    test.tell(rows[:2], [1, 0])
+    test.tell(rows[:2], [0, 0])
+    again = sl.Validation.loads(test.dumps())
+    assert "1 label corrected, on record." in again.describe()
+    with pytest.raises(sl.InvalidInput, match="given twice"):
+        test.tell([rows[0], rows[0]], [1, 0])
+    with pytest.raises(sl.InvalidInput, match="row numbers"):
+        test.tell([True], [1])

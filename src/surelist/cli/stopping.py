@@ -139,7 +139,8 @@ def status_stop(state: Path, plot: Path | None, json_: bool) -> int:
 @state_argument
 @report_option
 def report_stop(state: Path, output: Path | None) -> int:
-    """What was tested and what came out, for the files. Exit code 3 where nothing is certified."""
+    """What was tested and what came out, for the files. Exit code 3 where nothing is certified
+    once all labels are in."""
     from surelist.workflows.labelling import load_stop
 
     return _report(load_stop(state), output)
@@ -225,7 +226,8 @@ def record_validation(json_: bool, **given: Any) -> None:
 @report_option
 @as_json
 def report_validation(state: Path, output: Path | None, json_: bool) -> int:
-    """What the decisions kept at least. Exit code 3 where the recall asked for is not certified."""
+    """What the decisions kept at least. Exit code 3 where the recall asked for is not certified once all
+    labels are in."""
     from surelist.workflows.labelling import load_validation
 
     test = load_validation(state)

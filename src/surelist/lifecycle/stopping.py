@@ -358,7 +358,7 @@ def describe_plan(found: int, rest: int, recall: float, *, alpha: float = 0.05, 
         f"{found:,} relevant found, {rest:,} items not reviewed.",
     ]
     half = (1 + recall) / 2
-    cases = [left for left in (0, math.floor(found * (1 - half) / half)) if left <= rest]
+    cases = [left for left in sorted({0, math.floor(found * (1 - half) / half)}) if left <= rest]
     heads = "".join(f"{f'if {left:,} left':>16}" for left in cases)
     table = [f"{'items drawn':>12}{'hits at most':>14}{heads}"]
     chances = [certified_by(rest, left, plan.sizes) for left in cases]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from surelist import _check as check
@@ -25,7 +25,8 @@ from surelist.bounds._tails import smallest
 from surelist.bounds.collection_lists import Sampled, kept_share
 from surelist.drawing.display import Display
 from surelist.errors import InvalidInput
-from surelist.lifecycle.labelling_start import marks_of
+from surelist.lifecycle.labelling_start import as_rows, marks_of
+from surelist.lifecycle.labelling_state import Correction, verify_corrections
 from surelist.lifecycle.state import FORMAT, Saved, in_file, parse_state, state_text
 from surelist.promises.phrases import counted, percent, percent_down
 
@@ -59,6 +60,7 @@ class ValidationState(Struct, kw_only=True, forbid_unknown_fields=True):
     order: list[int]
     sides: str
     labels: str
+    corrected: list[Correction] = field(default_factory=list)
 
 
 class SampleSplit(NamedTuple):
@@ -97,7 +99,7 @@ class Validation(Saved):
     Parameters
     ----------
     decided
-        One decision a row: 1 or True for kept, anything else (0, False, missing) for left out.
+        One decision a row: 1 or True for kept; 0, False or missing for left out.
     recall
         The share of all relevant rows that the decisions should have kept.
     sample
@@ -170,10 +172,13 @@ class Validation(Saved):
     def tell(self, rows: Any, labels: Any) -> None:
         """Take in labels of rows that were asked for; a missing one (None or NaN) will not come.
 
-        A label may be told again, and corrected so, until all are in: then the result is known.
+        A label may be told again, and corrected so, on record, until all are in: then the result is known.
         """
-        numbers = [check.plain(row) for row in (rows.tolist() if hasattr(rows, "tolist") else rows)]
+        numbers = as_rows(rows)
         marks = marks_of(labels, len(numbers))
+        if len(set(numbers)) < len(numbers):
+            raise InvalidInput("rows", "a row is given twice; give each row once.")
+        told, corrected = len(self.told), list[Correction]()
         kept, place = list(self._state.labels), {row: at for at, row in enumerate(self._state.order)}
         for row, mark in zip(numbers, marks, strict=True):
             if row not in place:
@@ -183,8 +188,11 @@ class Validation(Saved):
                     "labels", f"row {row} has another label, and the result was shown with it. A label that "
                     "was wrong means starting again with a fresh draw.",
                 )  # fmt: skip
-            kept[place[row]] = mark
+            was, kept[place[row]] = kept[place[row]], mark
+            if was not in (WAITING, mark):
+                corrected.append(Correction(row, was, mark, told))
         self._state.labels = "".join(kept)
+        self._state.corrected += corrected
 
     @property
     def done(self) -> bool:
@@ -228,10 +236,13 @@ class Validation(Saved):
         """What was drawn, what came out, and what it rests on."""
         state, (kept, left) = self._state, self.sampled()
         drawn = (
-            f"{counted(state.kept, 'row')} were kept and {state.left:,} left out. Drawn at random: "
-            f"{kept.drawn:,} of those kept and {left.drawn:,} of those left out."
+            f"{counted(state.kept, 'row')} {'was' if state.kept == 1 else 'were'} kept and "
+            f"{state.left:,} left out. Drawn at random: {kept.drawn:,} of those kept and "
+            f"{left.drawn:,} of those left out."
         )
-        lines = [drawn, self._verdict(), CONDITIONS]
+        made = len(state.corrected)
+        corrected = [f"{counted(made, 'label')} corrected, on record."] if made else []
+        lines = [drawn, self._verdict(), *corrected, CONDITIONS]
         return "\n".join(textwrap.fill(line, 100) for line in lines)
 
     def _verdict(self) -> str:
@@ -278,6 +289,8 @@ class Validation(Saved):
             hold(len(set(rows)) == len(rows) == len(state.sides) == len(state.labels), "its rows do not fit")
             hold(min(rows) >= 0 and max(rows) < state.kept + state.left, "a row is none of the table")
             hold(set(state.labels) <= set("01-?"), "its labels are impossible")
+            told = {row for row, mark in zip(rows, state.labels, strict=True) if mark != WAITING}
+            verify_corrections(state.corrected, told)
         test = cls.__new__(cls)
         test._resume(state)
         return test
@@ -287,8 +300,9 @@ def describe_plan(kept: int, left: int, recall: float, sizes: Sequence[int], alp
     """What samples of these sizes can certify, before anybody labels."""
     recall, alpha = check.as_alpha(recall, "recall"), check.as_level(alpha)
     lines = [
-        f"{counted(kept, 'row')} were kept and {left:,} left out. To certify a recall of {percent(recall)}, "
-        f"wrong with probability at most {percent(alpha)} over the draw, at most so many of those drawn from "
+        f"{counted(kept, 'row')} {'was' if kept == 1 else 'were'} kept and {left:,} left out. "
+        f"To certify a recall of {percent(recall)}, wrong with probability at most "
+        f"{percent(alpha)} over the draw, at most so many of those drawn from "
         f"the left out may be relevant, if {percent(RELEVANT)} of those drawn from the kept are:"
     ]
     level, target = check.as_fraction(alpha, "alpha"), check.as_fraction(recall, "recall")
