@@ -147,3 +147,15 @@ def test_a_sheet_of_a_table_with_a_column_of_labels_in_capitals_is_recorded():
 def test_a_plan_of_a_stop_test_has_each_case_once(capsys):
     run(["stop", "plan", "--found", "5", "--rest", "100", "--recall", "0.95"])
     assert capsys.readouterr().out.count("if 0 left") == 1
+
+
+def test_a_blank_row_of_a_sheet_is_skipped_and_rows_count_from_one(capsys):
+    run(START)
+    run(["validate", "next", "v.json", "-o", "sheet.csv"])
+    filled("sheet.csv")
+    text = Path("sheet.csv").read_text()
+    Path("sheet.csv").write_text(text + ",,\n")
+    assert run(["validate", "record", "v.json", "sheet.csv"]) == 0
+    Path("sheet.csv").write_text(text + ",,1\n")
+    assert run(["validate", "record", "v.json", "sheet.csv"]) == 2
+    assert "in row 201" in capsys.readouterr().err

@@ -377,13 +377,17 @@ def write_rows(
 def _read_sheet(sheet: Path, label: str) -> tuple[list[int], list[float | None]]:
     columns = read_text(sheet, {"id": ROW, "label": label})
     rows: list[int] = []
-    for line, text in enumerate(columns["id"]):
-        if text is None or not text.strip().removesuffix(".0").isdecimal():
-            raise InvalidInput(
-                f"column {ROW!r}", expected="the row number of the sheet", got=f"{text!r} in row {line}"
-            )
-        rows.append(int(text.strip().removesuffix(".0")))
+    labels: list[float | None] = []
+    for line, (text, mark) in enumerate(zip(columns["id"], columns["label"], strict=True)):
+        number = (text or "").strip()
+        if not number and not (mark or "").strip():
+            continue  # a blank row, as Excel may save it
+        if not number.removesuffix(".0").isdecimal():
+            got = f"{text!r} in row {line + 1}"
+            raise InvalidInput(f"column {ROW!r}", expected="the row number of the sheet", got=got)
+        rows.append(int(number.removesuffix(".0")))
+        labels.append(read_label(mark, label, line))
     again = next((row for row in rows if rows.count(row) > 1), None) if len(set(rows)) < len(rows) else None
     if again is not None:
         raise InvalidInput(f"column {ROW!r}", f"row {again} appears twice in {sheet}.")
-    return rows, [read_label(text, label, line) for line, text in enumerate(columns["label"])]
+    return rows, labels
