@@ -123,9 +123,9 @@ def test_a_plan_with_an_impossible_share_is_refused(given, said, capsys):
 
 
 def test_more_looks_than_can_be_planned_are_refused(capsys):
-    plan = ["stop", "plan", "--found", "195", "--rest", "8000", "--recall", "0.95", "--looks", "1001"]
+    plan = ["stop", "plan", "--found", "195", "--rest", "8000", "--recall", "0.95", "--looks", "101"]
     assert run(plan) == 2
-    assert "at most 1,000 looks" in capsys.readouterr().err
+    assert "at most 100 looks" in capsys.readouterr().err
 
 
 def test_a_table_whose_decisions_have_changed_is_noticed(capsys):

@@ -31,7 +31,7 @@ from surelist.lifecycle.state import FORMAT, Saved, in_file, parse_state, state_
 from surelist.promises.phrases import counted, percent, percent_down
 
 LOOKS = 10
-MOST_LOOKS = 1_000
+MOST_LOOKS = 100
 
 
 class StopState(Struct, kw_only=True, forbid_unknown_fields=True):
