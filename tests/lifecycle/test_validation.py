@@ -18,6 +18,7 @@ WORLDS = [
     (10, 12, 12, Fraction(1, 5)),
     (4, 20, 14, Fraction(1, 4)),
     (12, 10, 14, Fraction(1, 10)),
+    (20, 12, 16, Fraction(2, 5)),  # here the whole of alpha on both sides is too much
 ]
 
 
