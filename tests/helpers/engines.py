@@ -8,6 +8,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -117,9 +118,13 @@ class Capsule:
         return self.table.__arrow_c_stream__(requested_schema)
 
 
+@cache
+def _database() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(":memory:")  # not the default connection
+
+
 def from_duckdb(table: pa.Table) -> Any:
-    relation = duckdb.connect(":memory:").from_arrow(table)  # not the default connection
-    return relation
+    return _database().cursor().from_arrow(table)
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """What `make check` and `make test` leave out, by rule; other tests carry the mark themselves.
 
-``slow``: half a second of work or more. Spark, PostgreSQL and the browser are always slow.
+``slow``: half a second of work or more. Spark, PostgreSQL and the browser are always slow, and so is a table that comes to the same
+engine by another way in.
 ``exhaustive``: more cases of what one case tests already. On Spark, where a case takes seconds, every test runs with its
 first case in `make test` and with the others in `make exhaustive`: put the hardest one first.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 import pytest
 
 ENGINES = {"spark_session", "spark_cluster", "postgres", "browser", "page"}
+SAME_ENGINE = {"pandas-nullable", "polars", "csv-polars", "capsule", "parquet-folder", "csv-gz"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -20,6 +22,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
         cases = getattr(getattr(item, "callspec", None), "params", {})
         engine = str(cases.get("engine", cases.get("any_engine")))
+        if engine in SAME_ENGINE:
+            item.add_marker(pytest.mark.slow)
         if engine.endswith("spark"):
             test = (f"{item.path}::{name}", engine)
             if test in seen:
