@@ -169,7 +169,7 @@ def test_what_an_audit_does_not_go_with_is_refused():
         (lambda s: s["screened"][0].update(draws=None), "lacks its draws"),
         (lambda s: s["screened"][0].pop("draws"), "does not fit"),
         (lambda s: s["screened"][0].update(draws="a" * len(s["screened"][0]["ids"])), "is in the audit"),
-        (lambda s: s.update(audit_rate=2.0), "audit rate is impossible"),
+        (lambda s: s.update(audit_rate=2.0), r"< 1.0 - at `\$.audit_rate`"),
     ],
 )
 def test_damaged_state_is_refused(tmp_path, change, message):

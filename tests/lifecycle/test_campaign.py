@@ -386,6 +386,17 @@ def test_a_restart_after_every_step_changes_nothing(tmp_path, monkeypatch):
     assert (tmp_path / "straight.json").read_text() == path.read_text()
 
 
+def test_the_sentence_in_a_state_is_for_people_and_nothing_reads_it(tmp_path):
+    rows = FINE.draw(np.random.default_rng(3), 1000)
+    campaign, path = sl.Campaign(*rows, TARGET), tmp_path / "campaign.json"
+    said = campaign.promise
+    campaign.save(path)
+    path.write_text(json.dumps({**json.loads(path.read_text()), "promise": "All is well."}))
+    again = sl.Campaign.load(path)
+    assert again.promise == said
+    assert json.loads(again.dumps())["promise"] == said
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -399,7 +410,6 @@ def test_a_restart_after_every_step_changes_nothing(tmp_path, monkeypatch):
         (lambda s: s.update(rows=s["rows"] - 100), "rows do not add up"),
         (lambda s: s.update(pools=2), "pools do not add up"),
         (lambda s: s.update(alpha=0.3), "count of update 0"),
-        (lambda s: s.update(promise="All is well."), "promise"),
         (lambda s: s.update(chosen=None), "another update"),
         (lambda s: s["qualified"].update(scores=[], counts=[], fresh=[]), "too few rows"),
         (lambda s: s["qualified"]["counts"].__setitem__(0, -1), "do not go together"),

@@ -331,7 +331,7 @@ def test_state_file_goes_on_where_it_stopped(tmp_path, policy):
         (lambda s: s.update(kind="surelist campaign"), "not a surelist monitor"),
         (lambda s: s.update(extra=1), "does not fit"),
         (lambda s: s["watch"].pop("alarm"), "does not fit"),
-        (lambda s: s["watch"].update(alpha=1.5), "impossible"),
+        (lambda s: s["watch"].update(alpha=1.5), r"< 1.0 - at `\$.watch.alpha`"),
         (lambda s: s["watch"]["tallies"][0]["total"].update(successes=10**6), "impossible"),
         (lambda s: s["watch"]["tallies"][0].update(group="a"), "groups"),
         (lambda s: s["watch"]["tallies"][0]["log_wealth"].pop(), "impossible"),

@@ -9,7 +9,6 @@ then thresholds may fall too.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -20,9 +19,7 @@ from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist._check import MissingLabels
-from surelist._files import Versions, hold
 from surelist._version import __version__
-from surelist.bounds.sequential import FirstCrossing
 from surelist.drawing import axes
 from surelist.drawing.display import Display
 from surelist.errors import InvalidInput
@@ -41,7 +38,7 @@ from surelist.lifecycle.reviewed import (
     coins,
     require_list,
 )
-from surelist.lifecycle.state import Saved, in_file, state_text
+from surelist.lifecycle.state import Saved
 from surelist.promises import kinds
 from surelist.promises.evidence import fingerprint_of
 from surelist.promises.kinds.counts import CountPromise
@@ -50,7 +47,7 @@ from surelist.promises.policy import Policy
 UNCERTIFIED = ("refuse", "everyone")
 
 
-class Campaign(Saved):
+class Campaign(Saved[CampaignState]):
     """Screens pools under one promise and learns from reviews [theory: reviews].
 
     Parameters
@@ -87,6 +84,8 @@ class Campaign(Saved):
     1
     """
 
+    _shape = CampaignState
+
     def __init__(
         self, scores: object, labels: object, target: CountPromise, *, alpha: float = 0.1,
         schedule: Sequence[int] | None = None, monitor_alpha: float = 0.05,
@@ -101,23 +100,24 @@ class Campaign(Saved):
             schedule=list(looks.as_schedule(schedule, len(array), target)),
             monitor_alpha=check.as_level(monitor_alpha, "monitor_alpha"),
             uncertified=cast(Any, check.as_choice(uncertified, UNCERTIFIED, "uncertified")),
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
             fingerprint=fingerprint_of(len(array), qualified, array[qualified]),
             rows=len(array),
             missing=missing,
             audit_rate=None if audit_rate is None else check.as_alpha(audit_rate, "audit_rate"),
         )
-        self._resume(target, state, FirstCrossing(rate_of(target)))
+        self._resume(state)
         self._qualified.add(array[qualified])
         self._listed.add(array)
         self._look()
         if self.chosen is None and uncertified == "refuse":
             raise looks.refusal(target, self.budgets[0], self.updates[0], int(np.count_nonzero(qualified)))
 
-    def _resume(self, target: CountPromise, state: CampaignState, walk: FirstCrossing) -> None:
-        """Go on from ``state``; ``walk`` has seen its looks."""
-        self._given, self._walk, self._versions = state, walk, Versions()
-        self.target, self.alpha, self.schedule = target, state.alpha, tuple(state.schedule)
+    def _resume(self, state: CampaignState) -> None:
+        super()._resume(state)
+        audited = state.audit_rate is not None
+        self.target = looks.as_target(kinds.read_promise(state.target), audited=audited)
+        self._walk = looks.replay(state, rate_of(self.target))
+        self.alpha, self.schedule = state.alpha, tuple(state.schedule)
         self.monitor_alpha, self.uncertified = state.monitor_alpha, state.uncertified
         self.audit_rate = state.audit_rate
         self.created, self.fingerprint = state.created, state.fingerprint
@@ -134,29 +134,11 @@ class Campaign(Saved):
         """All that is needed to go on later, as plain values."""
         reviews = self.reviews
         return replace(
-            self._given, created=self.created, version=__version__, promise=self.promise, rows=self.rows,
+            self._state, created=self.created, version=__version__, promise=self.promise, rows=self.rows,
             pools=self.pools, chosen=self.chosen, qualified=self._qualified.state, listed=self._listed.state,
             screened=list(reviews.kept.values()), waiting=list(reviews.waiting), missing=reviews.missing,
-            watched=reviews.watched, watch=None if self.monitor is None else self.monitor.state,
+            watched=reviews.watched, watch=None if self.monitor is None else self.monitor.watch,
         )  # fmt: skip
-
-    def dumps(self) -> str:
-        """The state as text; ``loads`` goes on from it."""
-        return state_text(self.state)
-
-    @classmethod
-    def loads(cls, text: str, name: str | Path = "campaign") -> Campaign:
-        """Go on where ``dumps`` stopped, with the same checks."""
-        with in_file(name):
-            state = looks.loads(text, name)
-            target = looks.as_target(kinds.read_promise(state.target), audited=state.audit_rate is not None)
-            rate, may_fall = rate_of(target), state.audit_rate is not None
-            walk, chosen = looks.replay(state.schedule, state.updates, state.alpha, rate, may_fall)
-            hold(state.chosen == chosen, "the threshold in force belongs to another update")
-            campaign = cls.__new__(cls)
-            campaign._resume(target, state, walk)
-            hold(campaign.promise == state.promise, "the promise does not say what the evidence says")
-        return campaign
 
     @property
     def threshold(self) -> float | None:

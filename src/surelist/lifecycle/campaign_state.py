@@ -9,23 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct, field
 
 from surelist import _check as check
 from surelist._files import hold
-from surelist._version import __version__
 from surelist.bounds._tails import smallest
 from surelist.bounds.counts import binomial_tail
 from surelist.bounds.sequential import FirstCrossing
 from surelist.errors import InvalidInput, NotCertifiable, Shortfall
-from surelist.lifecycle import claims
 from surelist.lifecycle.bounded import Memory, ScoreCounts, Scores
 from surelist.lifecycle.claims import Watch
 from surelist.lifecycle.reviewed import AUDITED, BOTH, LISTED, Screened
-from surelist.lifecycle.state import FORMAT, parse_state
+from surelist.lifecycle.state import Count, Share, State
 from surelist.promises.conditions import Conditions
 from surelist.promises.kinds.counts import CountPromise, estimate_rows
 from surelist.promises.promise import Level, Promise
@@ -67,19 +64,16 @@ class Epoch(Struct, forbid_unknown_fields=True):
         return pool_size * self.shortlisted / self.candidates if self.candidates else None
 
 
-class CampaignState(Struct, kw_only=True, forbid_unknown_fields=True):
+class CampaignState(State, kw_only=True, forbid_unknown_fields=True):
     """All that a campaign knows, in the order of its file; the defaults are those of a new one."""
 
-    format: Literal[1] = FORMAT
     kind: Literal["surelist campaign"] = "surelist campaign"
-    promise: str = ""
+    promise: str = ""  # for people; nothing reads it
     target: dict[str, Any]
-    alpha: float
+    alpha: Share
     schedule: list[int]
-    monitor_alpha: float
+    monitor_alpha: Share
     uncertified: Literal["refuse", "everyone"]
-    created: str
-    version: str = __version__
     fingerprint: str
     rows: int
     pools: int = 0
@@ -90,15 +84,32 @@ class CampaignState(Struct, kw_only=True, forbid_unknown_fields=True):
     listed: Scores = field(default_factory=Scores)
     screened: list[Screened] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
-    missing: int = 0
+    missing: Count = 0
     watched: int | None = None
     memory: Memory = field(default_factory=Memory)
     watch: Watch | None = None
-    audit_rate: float | None = None
+    audit_rate: Share | None = None
 
     @property
     def threshold(self) -> float | None:
         return self.updates[-1].threshold
+
+    def verify(self) -> None:
+        hold(len(self.epochs) == len(self.updates) > 0, "an update lacks its pools")
+        hold(sum(epoch.pools for epoch in self.epochs) == self.pools, "the pools do not add up")
+        audit, start = self.audit_rate is not None, self.updates[0].rows
+        whole = all((epoch.drawn is not None) == audit for epoch in self.epochs)
+        hold(whole, "an audit of a part of the pools")
+        taken = sum((epoch.drawn or 0) if audit else epoch.candidates for epoch in self.epochs)
+        hold(start + taken == self.rows, "the rows do not add up")
+        hold(self.missing <= self.rows, "more reviews are missing than there are rows")
+        _verify_scores(self)
+        for each in self.screened:
+            _verify_screened(each, self)
+        hold(set(self.waiting) <= {each.pool for each in self.screened}, "an unknown pool waits for reviews")
+        if self.watch is not None:
+            self.watch.verify()
+            hold(self.watch.alpha == self.monitor_alpha, "two levels of the monitor")
 
 
 def as_target(target: object, *, audited: bool) -> CountPromise:
@@ -152,19 +163,18 @@ def as_schedule(schedule: Sequence[int] | None, rows: int, target: CountPromise)
     return tuple(counts)
 
 
-def replay(
-    schedule: Sequence[int], updates: Sequence[Update], alpha: float, rate: Fraction, may_fall: bool
-) -> tuple[FirstCrossing, int | None]:
-    """The walk after these looks, and which of them gave the threshold in force.
+def replay(state: CampaignState, rate: Fraction) -> FirstCrossing:
+    """The walk after the looks of a campaign.
 
     Holds them to the rules: on schedule, counts that follow from the rows, thresholds that never fall
-    unless an audit lets them (``may_fall``).
+    unless an audit lets them; the one in force is that of the look said to have given it.
     """
-    hold(list(schedule) == sorted(set(schedule)), "the schedule falls")
-    hold(0 < len(updates) <= len(schedule) + 1, "more updates than the schedule has, or none")
+    schedule, updates = state.schedule, state.updates
+    hold(schedule == sorted(set(schedule)), "the schedule falls")
+    hold(len(updates) <= len(schedule) + 1, "more updates than the schedule has")
     planned = [0, *schedule][: len(updates)]
     hold([update.pools for update in updates] == planned, "an update is off schedule")
-    walk, budgets = FirstCrossing(rate), spending(alpha, len(schedule))
+    walk, budgets = FirstCrossing(rate), spending(state.alpha, len(schedule))
     previous: float | None = None
     chosen = None
     for look, update in enumerate(updates):
@@ -172,10 +182,11 @@ def replay(
         hold(update.count == count, f"the count of update {look} should be {count}")
         gone = previous is not None and update.threshold is None
         fell = previous is not None and update.threshold is not None and update.threshold < previous
-        hold(not gone and (may_fall or not fell), f"the threshold falls at update {look}")
+        hold(not gone and not (fell and state.audit_rate is None), f"the threshold falls at update {look}")
         if update.threshold != previous:
             previous, chosen = update.threshold, look
-    return walk, chosen
+    hold(state.chosen == chosen, "the threshold in force belongs to another update")
+    return walk
 
 
 def refusal(target: CountPromise, alpha: float, first: Update, qualified: int) -> NotCertifiable:
@@ -218,28 +229,6 @@ def shortest_list(
     highest = qualified.nth_largest(count) if count > 0 else None
     share = 0.0 if highest is None else listed.at_least(highest) / rows
     return pool_of(target) * max(float(rate_of(target)), share)
-
-
-def loads(text: str, path: str | Path) -> CampaignState:
-    """A campaign's state from its file's text; what does not add up is an error. ``path`` is for errors."""
-    state = parse_state(text, CampaignState, path)
-    hold(0 < state.alpha < 1 and 0 < state.monitor_alpha < 1, "a level is impossible")
-    hold(len(state.epochs) == len(state.updates) > 0, "an update lacks its pools")
-    hold(sum(epoch.pools for epoch in state.epochs) == state.pools, "the pools do not add up")
-    audit, start = state.audit_rate is not None, state.updates[0].rows
-    hold(not audit or 0 < (state.audit_rate or 0) < 1, "the audit rate is impossible")
-    hold(all((epoch.drawn is not None) == audit for epoch in state.epochs), "an audit of a part of the pools")
-    taken = sum((epoch.drawn or 0) if audit else epoch.candidates for epoch in state.epochs)
-    hold(start + taken == state.rows, "the rows do not add up")
-    hold(0 <= state.missing <= state.rows, "more reviews are missing than there are rows")
-    _verify_scores(state)
-    for each in state.screened:
-        _verify_screened(each, state)
-    hold(set(state.waiting) <= {each.pool for each in state.screened}, "an unknown pool waits for reviews")
-    if state.watch is not None:
-        claims.verify(state.watch)
-        hold(state.watch.alpha == state.monitor_alpha, "two levels of the monitor")
-    return state
 
 
 def _verify_scores(state: CampaignState) -> None:

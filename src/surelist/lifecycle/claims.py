@@ -19,12 +19,11 @@ from surelist import _numerals as numerals
 from surelist._dataclasses import dataclass
 from surelist._files import hold
 from surelist._names import option
-from surelist._version import __version__
 from surelist.bounds import betting
 from surelist.errors import InvalidInput
 from surelist.filters import ACCEPT, LOOK, REJECT
 from surelist.lifecycle.bounded import Memory
-from surelist.lifecycle.state import FORMAT
+from surelist.lifecycle.state import Count, Rate, Share, State
 from surelist.promises.phrases import counted, percent
 from surelist.promises.policy import Policy
 from surelist.promises.promise import Watched
@@ -87,37 +86,33 @@ class Alarm(Struct, frozen=True, forbid_unknown_fields=True):
 class Watch(Struct, forbid_unknown_fields=True):
     """All that a monitor knows, the policy aside."""
 
-    alpha: float
-    audit_rate: float | None
-    pools: int
+    alpha: Share
+    audit_rate: Rate | None
+    pools: Count
     tallies: list[Tally]
     alarm: Alarm | None
     memory: Memory
 
+    def verify(self) -> None:
+        """What can be checked without the policy."""
+        for tally in self.tallies:
+            whole = min(astuple(tally.before) + astuple(tally.since)) >= 0
+            fitting = tally.total.successes + tally.total.unreviewed <= tally.total.trials
+            possible = whole and fitting and len(tally.log_wealth) == len(betting.DROPS)
+            hold(possible, "the monitor's counts are impossible")
+        if self.alarm is not None:
+            hold(self.alarm.e_value * self.alpha >= 1 - 1e-9, "the alarm's e-value is below its level")
 
-class MonitorFile(Struct, kw_only=True, forbid_unknown_fields=True):
-    """A monitor's state and the policy it watches."""
 
-    format: Literal[1] = FORMAT
+class MonitorState(State, kw_only=True, forbid_unknown_fields=True):
+    """What a monitor knows, and the policy it watches."""
+
     kind: Literal["surelist monitor"] = "surelist monitor"
-    version: str = __version__
     policy: dict[str, Any]
     watch: Watch
 
-
-def verify(watch: Watch) -> None:
-    """What can be checked without the policy."""
-    hold(0 < watch.alpha < 1 and watch.pools >= 0, "the monitor's level or count of pools is impossible")
-    hold(watch.audit_rate is None or 0 < watch.audit_rate <= 1, "the audit rate is impossible")
-    for tally in watch.tallies:
-        whole = min(astuple(tally.before) + astuple(tally.since)) >= 0
-        fitting = tally.total.successes + tally.total.unreviewed <= tally.total.trials
-        hold(
-            whole and fitting and len(tally.log_wealth) == len(betting.DROPS),
-            "the monitor's counts are impossible",
-        )
-    if watch.alarm is not None:
-        hold(watch.alarm.e_value * watch.alpha >= 1 - 1e-9, "the alarm's e-value is below its level")
+    def verify(self) -> None:
+        self.watch.verify()
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ them. How it draws, tests and lists is its design's affair (``labelling_design``
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
-from surelist._files import Versions
 from surelist._randomness import fresh_generator
 from surelist._version import __version__
 from surelist.drawing import axes
@@ -24,7 +22,6 @@ from surelist.drawing.display import Display
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.filters import ACCEPT, LOOK, REJECT
 from surelist.lifecycle import labelling_start as given
-from surelist.lifecycle import labelling_state
 from surelist.lifecycle.labelling_design import (
     MISSING,
     WAITING,
@@ -35,13 +32,13 @@ from surelist.lifecycle.labelling_design import (
     ScoredCollection,
 )
 from surelist.lifecycle.labelling_state import DESIGNS, LabellingState
-from surelist.lifecycle.state import Saved, in_file, state_text
+from surelist.lifecycle.state import Saved
 from surelist.promises.policy import Policy
 from surelist.promises.promise import Promise
 from surelist.promises.terms import require_purpose
 
 
-class Labelling(Saved):
+class Labelling(Saved[LabellingState]):
     """Asks for the labels of chosen candidates and certifies a list from them.
 
     Parameters
@@ -78,6 +75,8 @@ class Labelling(Saved):
     >>> work.policy.promise.split(";")[0]
     'The shortlist holds at least 5 qualified candidates on average over pools of 100 candidates'
     """
+
+    _shape = LabellingState
 
     def __init__(
         self,
@@ -132,14 +131,12 @@ class Labelling(Saved):
             share = min(labels // len(sizes) + (number < labels % len(sizes)), size)
             asked = LabelRequest(collection, group, targets[group], alpha / len(sizes), share, options)
             designs.append(DESIGNS[asked.target.sample or "block"].start(asked, rng))
-        created = datetime.now(UTC).isoformat(timespec="seconds")
-        state = LabellingState(
-            alpha=alpha, labels=labels, created=created, purpose=purpose, columns=columns, designs=designs
+        self._resume(
+            LabellingState(alpha=alpha, labels=labels, purpose=purpose, columns=columns, designs=designs)
         )
-        self._resume(state)
 
     def _resume(self, state: LabellingState) -> None:
-        self._state, self._versions = state, Versions()
+        super()._resume(state)
         self._where: dict[int, tuple[Design, int]] = {}
         for design in state.designs:
             self._where.update({row: (design, at) for at, row in enumerate(design.sample.rows)})
@@ -358,18 +355,6 @@ class Labelling(Saved):
     def needs_all(self) -> bool:
         """Whether every label that is asked for has to come."""
         return any(design.every_label for design in self._state.designs)
-
-    def dumps(self) -> str:
-        """The state as text; ``loads`` goes on from it."""
-        return state_text(self._state)
-
-    @classmethod
-    def loads(cls, text: str, name: str | Path = "labelling") -> Labelling:
-        """Go on where ``dumps`` stopped; anything unknown or contradictory is an error."""
-        work = cls.__new__(cls)
-        with in_file(name):
-            work._resume(labelling_state.loads(text, name))
-        return work
 
     @property
     def seen(self) -> bool:

@@ -5,16 +5,14 @@ It holds row numbers, ids, scores and labels of drawn rows only. ``labelling`` b
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec import field
 
 from surelist import _check as check
 from surelist._files import hold
-from surelist._version import __version__
 from surelist.drawing.display import Display
 from surelist.errors import InvalidInput
 from surelist.lifecycle.labelling_block import BlockDesign
@@ -23,7 +21,7 @@ from surelist.lifecycle.labelling_precision import PrecisionDesign
 from surelist.lifecycle.labelling_recall import RecallDesign
 from surelist.lifecycle.labelling_start import spelled
 from surelist.lifecycle.labelling_triage import TriageDesign
-from surelist.lifecycle.state import FORMAT, parse_state
+from surelist.lifecycle.state import Correction, Positive, Share, State, verify_corrections
 from surelist.promises.phrases import counted
 
 AnyDesign = BlockDesign | RecallDesign | PrecisionDesign | TriageDesign
@@ -35,29 +33,29 @@ DESIGNS: dict[str, type[AnyDesign]] = {  # by what a kind says that it is labell
 }
 
 
-class Correction(Struct, frozen=True, forbid_unknown_fields=True):
-    """A label that was corrected: what it was, what it is said to be, and how many had come by then."""
-
-    row: int
-    was: str
-    now: str
-    labels: int
-
-
-class LabellingState(Struct, kw_only=True, forbid_unknown_fields=True):
+class LabellingState(State, kw_only=True, forbid_unknown_fields=True):
     """All that a labelling knows, in the order of its file. ``seen``: its result was shown."""
 
-    format: Literal[1] = FORMAT
     kind: Literal["surelist labelling"] = "surelist labelling"
-    alpha: float
-    labels: int
-    created: str
-    version: str = __version__
+    alpha: Share
+    labels: Positive
     purpose: str | None
     columns: dict[str, str] | None
     designs: list[AnyDesign]
     corrected: list[Correction] = field(default_factory=list)
     seen: bool = False
+
+    def verify(self) -> None:
+        hold(bool(self.designs), "it has no design")
+        groups = [each.group for each in self.designs]
+        hold(len(set(groups)) == len(groups), "a group appears twice")
+        hold(len(groups) == 1 or None not in groups, "only some designs name a group")
+        verify_corrections(self.corrected, {row for design in self.designs for row in design.sample.rows})
+        for each in self.designs:
+            hold(each.alpha == self.alpha / len(groups), "a group's alpha is not its share of alpha")
+            same = type(each) is DESIGNS[each.promise.sample or "block"]
+            hold(same, "its design is not that of its target")
+            each.verify()
 
     def describe(self) -> list[str]:
         """The design of every group and how many labels are here; what to label next."""
@@ -100,27 +98,3 @@ class LabellingState(Struct, kw_only=True, forbid_unknown_fields=True):
             self.corrected.append(Correction(row, design.sample.labels[at], mark, come))
             design.correct(at, mark)
         return len(changes)
-
-
-def loads(text: str, path: str | Path) -> LabellingState:
-    """A labelling's state; what does not add up is an error."""
-    state = parse_state(text, LabellingState, path)
-    level = 0 < state.alpha < 1
-    hold(level and state.labels > 0 and bool(state.designs), "its level or labels are impossible")
-    groups = [each.group for each in state.designs]
-    hold(len(set(groups)) == len(groups), "a group appears twice")
-    hold(len(groups) == 1 or None not in groups, "only some designs name a group")
-    verify_corrections(state.corrected, {row for design in state.designs for row in design.sample.rows})
-    for each in state.designs:
-        hold(each.alpha == state.alpha / len(groups), "a group's alpha is not its share of alpha")
-        same = type(each) is DESIGNS[each.promise.sample or "block"]
-        hold(same, "its design is not that of its target")
-        each.verify()
-    return state
-
-
-def verify_corrections(corrected: list[Correction], rows: Collection[int]) -> None:
-    """Every correction is of a label that may have been told."""
-    for each in corrected:
-        hold(each.row in rows, "a correction is of none of its rows")
-        hold({each.was, each.now} <= set("01-") and each.labels > 0, "a correction is impossible")

@@ -25,9 +25,9 @@ from surelist.drawing.display import Display
 from surelist.errors import InvalidInput
 from surelist.lifecycle import claims
 from surelist.lifecycle.bounded import Memory, as_name
-from surelist.lifecycle.claims import Alarm, Claim, MonitorFile, Tally, Watch, claims_of
+from surelist.lifecycle.claims import Alarm, Claim, MonitorState, Tally, Watch, claims_of
 from surelist.lifecycle.reviewed import coins
-from surelist.lifecycle.state import Saved, in_file, parse_state, state_text
+from surelist.lifecycle.state import Saved, now
 from surelist.promises import policy_file
 from surelist.promises.phrases import counted, number, percent
 from surelist.promises.policy import Policy, as_policy
@@ -36,7 +36,7 @@ Standing = Literal["holding", "too early to say", "alarm"]
 UNKNOWN = ", whatever the missing reviews would say; in the alarm they speak for the promise."
 
 
-class Monitor(Saved):
+class Monitor(Saved[MonitorState]):
     """Watches one policy: feed complete reviewed pools in order, read ``e_value`` and ``alarm``.
 
     Tests "the promised rate holds" for every group by betting [theory: watching]. If it
@@ -84,6 +84,8 @@ class Monitor(Saved):
     True
     """
 
+    _shape = MonitorState
+
     def __init__(
         self, policy: Policy | str | PathLike[str], alpha: float = 0.05, *, audit_rate: float | None = None
     ) -> None:
@@ -98,8 +100,7 @@ class Monitor(Saved):
         self.bets = {claim.group: claim.bets() for claim in self.claims}
         self.pools = 0
         self.raised: Alarm | None = None
-        self._memory = Memory()
-        self._versions = Versions()
+        self._memory, self._versions, self._created = Memory(), Versions(), now()
 
     def observe(
         self, *, qualified: object, pool_size: object = None, unreviewed: object = 0, missed: object = None,
@@ -305,15 +306,15 @@ class Monitor(Saved):
         return axes.draw_rates(rates, title, f"{per}, under this threshold", ax, path)
 
     @property
-    def state(self) -> Watch:
-        """All that is needed to go on later, as plain values."""
+    def watch(self) -> Watch:
+        """What it knows, the policy aside."""
         tallies = [
             replace(tally, log_wealth=self.bets[group].logs.tolist()) for group, tally in self.tallies.items()
         ]
         return Watch(self.alpha, self.audit_rate, self.pools, tallies, self.raised, self._memory)
 
     def resume(self, state: Watch) -> Self:
-        """Go on from ``state``, which another monitor of the same policy had."""
+        """Go on from what another monitor of the same policy knew."""
         hold([tally.group for tally in state.tallies] == list(self.tallies),
              "the monitor's groups are not those of the policy")  # fmt: skip
         for tally in state.tallies:
@@ -324,18 +325,16 @@ class Monitor(Saved):
         hold(self.alarm or not self.speaks_against, "the alarm was taken out")
         return self
 
-    def dumps(self) -> str:
-        """The state and the policy watched, as text; ``loads`` goes on from it."""
-        return state_text(MonitorFile(policy=policy_file.to_dict(self._policy), watch=self.state))
+    @property
+    def state(self) -> MonitorState:
+        """What it knows and the policy it watches, as plain values."""
+        return MonitorState(created=self._created, policy=policy_file.to_dict(self._policy), watch=self.watch)
 
-    @classmethod
-    def loads(cls, text: str, name: str | Path = "monitor") -> Self:
-        """Go on where ``dumps`` stopped; anything unknown or contradictory is an error."""
-        with in_file(name):
-            file = parse_state(text, MonitorFile, name)
-            policy, watch = Policy.loads(json.dumps(file.policy), name=str(name)), file.watch
-            claims.verify(watch)
-            return cls(policy, watch.alpha, audit_rate=watch.audit_rate).resume(watch)
+    def _resume(self, state: MonitorState) -> None:
+        policy, watch = Policy.loads(json.dumps(state.policy), name="its policy"), state.watch
+        Monitor.__init__(self, policy, watch.alpha, audit_rate=watch.audit_rate)
+        self._created = state.created
+        self.resume(watch)
 
     def threshold_changed(self, policy: Policy) -> None:
         """Go on under a policy with the same promises and another threshold.

@@ -9,53 +9,58 @@ from __future__ import annotations
 
 import math
 import textwrap
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec import field
 from numpy.typing import NDArray
 
 from surelist import _check as check
-from surelist._files import Versions, hold
+from surelist._files import hold
 from surelist._randomness import fresh_generator
-from surelist._version import __version__
 from surelist.bounds.stop_sample import RestLooks, certified_by, most_left, rest_looks
 from surelist.drawing import axes
 from surelist.drawing.display import Display
 from surelist.errors import InvalidInput
 from surelist.lifecycle.labelling_start import marks_of
-from surelist.lifecycle.labelling_state import Correction, verify_corrections
-from surelist.lifecycle.state import FORMAT, Saved, in_file, parse_state, state_text
+from surelist.lifecycle.state import Correction, Count, Positive, Saved, Share, State, verify_corrections
 from surelist.promises.phrases import counted, percent, percent_down
 
 LOOKS = 10
 MOST_LOOKS = 100
 
 
-class StopState(Struct, kw_only=True, forbid_unknown_fields=True):
+class StopState(State, kw_only=True, forbid_unknown_fields=True):
     """All that a stop test knows, in the order of its file.
 
     ``labels``: 0, 1, - (missing: a hit) or x (not relevant, and taken back after its look: a hit still).
     """
 
-    format: Literal[1] = FORMAT
     kind: Literal["surelist stop test"] = "surelist stop test"
-    found: int
-    rest: int
-    recall: float
-    alpha: float
-    looks: int
+    found: Count
+    rest: Positive
+    recall: Share
+    alpha: Share
+    looks: Positive
     table: str | None  # where the rest is, if it is a table
-    created: str
-    version: str = __version__
     order: list[int]  # items in the order of drawing, up to the last look
     labels: str
     corrected: list[Correction] = field(default_factory=list)
 
+    def plan(self) -> RestLooks:
+        return _plan(self.found, self.rest, self.recall, self.alpha, self.looks)
 
-class StopTest(Saved):
+    def verify(self) -> None:
+        order, labels = self.order, self.labels
+        hold(len(set(order)) == len(order) == self.plan().sizes[-1], "its draw has another size")
+        inside = min(order, default=0) >= 0 and max(order, default=0) < self.rest
+        hold(inside, "an item is none of the rest")
+        hold(set(labels) <= set("01-x") and len(labels) <= len(order), "its labels are impossible")
+        verify_corrections(self.corrected, set(order[: len(labels)]))
+
+
+class StopTest(Saved[StopState]):
     """May the review stop? Draws from the rest, look by look, until the recall is certified.
 
     Parameters
@@ -85,6 +90,8 @@ class StopTest(Saved):
     True
     """
 
+    _shape = StopState
+
     def __init__(
         self, found: int, rest: int, recall: float, *, alpha: float = 0.05, looks: int = LOOKS,
         table: str | None = None,
@@ -94,15 +101,17 @@ class StopTest(Saved):
         plan = _plan(found, rest, check.as_alpha(recall, "recall"), check.as_level(alpha), looks)
         rng = fresh_generator()  # what it gives is recorded
         order = rng.permutation(rng.choice(rest, plan.sizes[-1], replace=False)).tolist()
-        created = datetime.now(UTC).isoformat(timespec="seconds")
-        state = StopState(
+        self._resume(StopState(
             found=found, rest=rest, recall=float(recall), alpha=float(alpha), looks=looks,
-            table=table, created=created, order=order, labels="",
-        )  # fmt: skip
-        self._resume(state, plan)
+            table=table, order=order, labels="",
+        ))  # fmt: skip
 
-    def _resume(self, state: StopState, plan: RestLooks) -> None:
-        self._state, self._plan, self._versions = state, plan, Versions()
+    def _resume(self, state: StopState) -> None:
+        super()._resume(state)
+        self._plan = state.plan()
+        certified = self._certified_at
+        ended = certified is None or self.drawn == self.sizes[certified]
+        hold(ended, "labels came after the test had ended")
 
     @property
     def table(self) -> str | None:
@@ -323,31 +332,6 @@ class StopTest(Saved):
             f"{counted(len(made), 'label')} corrected, on record: {', '.join([*named, *more])}. A label "
             "that is not relevant after all stays a hit of the looks it was counted in."
         ]
-
-    def dumps(self) -> str:
-        """The state as text; ``loads`` goes on from it."""
-        return state_text(self._state)
-
-    @classmethod
-    def loads(cls, text: str, name: str | Path = "stop test") -> StopTest:
-        """Go on where ``dumps`` stopped; anything unknown or contradictory is an error."""
-        with in_file(name):
-            state = parse_state(text, StopState, name)
-            hold(state.found >= 0 < state.rest and state.looks > 0, "its counts are impossible")
-            hold(0 < state.alpha < 1 and 0 < state.recall < 1, "a level is impossible")
-            plan = _plan(state.found, state.rest, state.recall, state.alpha, state.looks)
-            order, labels = state.order, state.labels
-            hold(len(set(order)) == len(order) == plan.sizes[-1], "its draw has another size")
-            inside = min(order, default=0) >= 0 and max(order, default=0) < state.rest
-            hold(inside, "an item is none of the rest")
-            hold(set(labels) <= set("01-x") and len(labels) <= len(order), "its labels are impossible")
-            test = cls.__new__(cls)
-            test._resume(state, plan)
-            verify_corrections(state.corrected, set(order[: len(labels)]))
-            certified = test._certified_at
-            ended = certified is None or len(labels) == plan.sizes[certified]
-            hold(ended, "labels came after the test had ended")
-        return test
 
 
 def describe_plan(found: int, rest: int, recall: float, *, alpha: float = 0.05, looks: int = LOOKS) -> str:

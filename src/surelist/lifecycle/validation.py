@@ -8,26 +8,22 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec import field
 from numpy.typing import NDArray
 
 from surelist import _check as check
-from surelist._files import Versions, hold
+from surelist._files import hold
 from surelist._randomness import fresh_generator
-from surelist._version import __version__
 from surelist.bounds._tails import smallest
 from surelist.bounds.collection_lists import Sampled, kept_share
 from surelist.drawing.display import Display
 from surelist.errors import InvalidInput
 from surelist.lifecycle.labelling_start import as_rows, marks_of
-from surelist.lifecycle.labelling_state import Correction, verify_corrections
-from surelist.lifecycle.state import FORMAT, Saved, in_file, parse_state, state_text
+from surelist.lifecycle.state import Correction, Saved, Share, State, verify_corrections
 from surelist.promises.phrases import counted, percent, percent_down
 
 WAITING = "?"
@@ -40,27 +36,34 @@ CONDITIONS = (
 )
 
 
-class ValidationState(Struct, kw_only=True, forbid_unknown_fields=True):
+class ValidationState(State, kw_only=True, forbid_unknown_fields=True):
     """All that a validation knows, in the order of its file.
 
     ``sides``: 1 for a row that was kept, 0 for one left out; ``labels``: 0, 1, - (missing) or ? (to come).
     """
 
-    format: Literal[1] = FORMAT
     kind: Literal["surelist validation"] = "surelist validation"
     kept: int
     left: int
-    recall: float
-    alpha: float
+    recall: Share
+    alpha: Share
     sample: int
     table: str | None
     decided: str | None  # its column of decisions
-    created: str
-    version: str = __version__
     order: list[int]
     sides: str
     labels: str
     corrected: list[Correction] = field(default_factory=list)
+
+    def verify(self) -> None:
+        split = plan_split(self.kept, self.left, self.recall, self.sample, self.alpha)
+        sides, rows = (self.sides.count("1"), self.sides.count("0")), self.order
+        hold(sides == split[:2] and sum(sides) == len(self.sides), "its draw has another size")
+        hold(len(set(rows)) == len(rows) == len(self.sides) == len(self.labels), "its rows do not fit")
+        hold(min(rows) >= 0 and max(rows) < self.kept + self.left, "a row is none of the table")
+        hold(set(self.labels) <= set("01-?"), "its labels are impossible")
+        told = {row for row, mark in zip(rows, self.labels, strict=True) if mark != WAITING}
+        verify_corrections(self.corrected, told)
 
 
 class SampleSplit(NamedTuple):
@@ -93,7 +96,7 @@ def plan_split(kept: int, left: int, recall: float, sample: int, alpha: float) -
     return best
 
 
-class Validation(Saved):
+class Validation(Saved[ValidationState]):
     """Did decisions that are made keep enough of all that is relevant? A test by one random sample.
 
     Parameters
@@ -119,6 +122,8 @@ class Validation(Saved):
     True
     """
 
+    _shape = ValidationState
+
     def __init__(
         self, decided: Any, recall: float, *, sample: int, alpha: float = 0.05, table: str | None = None,
         column: str | None = None,
@@ -132,15 +137,11 @@ class Validation(Saved):
         rng = fresh_generator()  # what it gives is recorded
         drawn = [rng.choice(side, size, replace=False) for side, size in zip(sides, split[:2], strict=True)]
         order = rng.permutation(np.concatenate(drawn)).tolist()  # mixed: nobody sees what was decided
-        state = ValidationState(
+        self._resume(ValidationState(
             kept=kept, left=left, recall=float(recall), alpha=float(alpha), sample=sample, table=table,
-            decided=column, created=datetime.now(UTC).isoformat(timespec="seconds"), order=order,
-            sides="".join("1" if marks[row] == "1" else "0" for row in order), labels=WAITING * len(order),
-        )  # fmt: skip
-        self._resume(state)
-
-    def _resume(self, state: ValidationState) -> None:
-        self._state, self._versions = state, Versions()
+            decided=column, order=order, labels=WAITING * len(order),
+            sides="".join("1" if marks[row] == "1" else "0" for row in order),
+        ))  # fmt: skip
 
     @property
     def table(self) -> str | None:
@@ -271,29 +272,6 @@ class Validation(Saved):
         word = "certified" if self.certified else "not certified" if self.done else "labels to come"
         line = f"recall {percent(state.recall)} of {state.kept + state.left:,} decisions: {word}"
         return Display(line, self._verdict(), facts, folded=[("What it rests on", [CONDITIONS])])
-
-    def dumps(self) -> str:
-        """The state as text; ``loads`` goes on from it."""
-        return state_text(self._state)
-
-    @classmethod
-    def loads(cls, text: str, name: str | Path = "validation") -> Validation:
-        """Go on where ``dumps`` stopped; anything unknown or contradictory is an error."""
-        with in_file(name):
-            state = parse_state(text, ValidationState, name)
-            hold(0 < state.alpha < 1 and 0 < state.recall < 1, "a level is impossible")
-            split = plan_split(state.kept, state.left, state.recall, state.sample, state.alpha)
-            sides = state.sides.count("1"), state.sides.count("0")
-            hold(sides == split[:2] and sum(sides) == len(state.sides), "its draw has another size")
-            rows = state.order
-            hold(len(set(rows)) == len(rows) == len(state.sides) == len(state.labels), "its rows do not fit")
-            hold(min(rows) >= 0 and max(rows) < state.kept + state.left, "a row is none of the table")
-            hold(set(state.labels) <= set("01-?"), "its labels are impossible")
-            told = {row for row, mark in zip(rows, state.labels, strict=True) if mark != WAITING}
-            verify_corrections(state.corrected, told)
-        test = cls.__new__(cls)
-        test._resume(state)
-        return test
 
 
 def describe_plan(kept: int, left: int, recall: float, sizes: Sequence[int], alpha: float) -> str:
