@@ -7,44 +7,5 @@ Examples
 529
 """
 
-from surelist.bounds.counts import (
-    RULES,
-    bernstein_k,
-    bernstein_worst,
-    binomial_tail,
-    bins_critical_count,
-    certifies,
-    critical_count,
-    dkw_epsilon,
-    exact_interval,
-    excess_count,
-    excess_paper,
-    largest_rate,
-    pac_rate,
-    pool_beside_count,
-    pool_certifies,
-    pool_critical_count,
-    pool_tail,
-    simultaneous_family,
-)
-
-__all__ = [
-    "RULES",
-    "bernstein_k",
-    "bernstein_worst",
-    "binomial_tail",
-    "bins_critical_count",
-    "certifies",
-    "critical_count",
-    "dkw_epsilon",
-    "exact_interval",
-    "excess_count",
-    "excess_paper",
-    "largest_rate",
-    "pac_rate",
-    "pool_beside_count",
-    "pool_certifies",
-    "pool_critical_count",
-    "pool_tail",
-    "simultaneous_family",
-]
+from surelist.bounds.counts import *  # noqa: F403
+from surelist.bounds.counts import __all__ as __all__

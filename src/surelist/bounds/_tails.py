@@ -10,11 +10,9 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from surelist._arrays import Column, Floats
 from surelist._scipy import fft, special
-
-Floats = NDArray[np.float64]
 
 MARGIN = 1e-9  # a tail this close to alpha, relatively, counts as too large
 
@@ -47,6 +45,16 @@ def smallest(holds: Callable[[int], bool], low: int, high: int, guess: int | Non
     return above
 
 
+def last_outside(far: float, near: float, outside: Callable[[float], bool]) -> float:
+    """The last number, from the far end on, that lies outside; bisected, and errs to the far side."""
+    if not outside(far):
+        return far
+    for _ in range(60):
+        middle = (far + near) / 2
+        far, near = (middle, near) if outside(middle) else (far, middle)
+    return far
+
+
 def binomial_tail(n: int, rate: float, count: int) -> float:
     """P(Binomial(n, rate) >= count)."""
     if count <= 0:
@@ -72,9 +80,7 @@ def summed_tail(n: int, rate: float, count: int) -> float:
 
 def pool_tail(n: int, k: int, pool_size: int, count: int) -> float:
     """P(fewer than k of the best count + k - 1 of n rows and a pool come from the pool)."""
-    drawn = count + k - 1
-    from_pool = np.arange(max(0, drawn - n), min(k - 1, pool_size) + 1, dtype=float)
-    return min(1.0, float(np.exp(log_hypergeometric(from_pool, pool_size, n, drawn)).sum()))
+    return hypergeometric_cdf(k - 1, n + pool_size, pool_size, count + k - 1)
 
 
 def convolve(a: Floats, b: Floats) -> Floats:
@@ -141,9 +147,44 @@ def log_binomial(x: Floats, n: float | Floats, p: float) -> Floats:
     return result
 
 
-def log_hypergeometric(x: Floats, pool_size: int, n: int, drawn: int) -> Floats:
-    """ln P(x of the ``drawn`` from pool_size + n come from the pool)."""
-    p = drawn / (pool_size + n)
-    total = log_binomial(np.asarray(float(drawn)), pool_size + n, p)
-    result: Floats = log_binomial(x, pool_size, p) + log_binomial(drawn - x, n, p) - total
-    return result
+def log_hypergeometric(x: float | Floats, total: int, marked: float | Floats, drawn: int) -> Floats:
+    """ln P(x of the ``drawn`` of ``total`` are marked); -inf where impossible. Broadcasts."""
+    x, marked = np.asarray(x, dtype=np.float64), np.asarray(marked, dtype=np.float64)
+    rest, p = total - marked, drawn / total
+    possible = (x >= 0) & (x <= marked) & (drawn - x >= 0) & (drawn - x <= rest)
+    if p >= 1:
+        return np.where(possible, 0.0, -np.inf)
+    inside = np.clip(x, 0, marked)
+    log = (
+        log_binomial(inside, marked, p)
+        + log_binomial(np.clip(drawn - inside, 0, rest), rest, p)
+        - log_binomial(np.asarray(float(drawn)), float(total), p)
+    )
+    return np.where(possible, log, -np.inf)
+
+
+@lru_cache(maxsize=1 << 12)  # a list is made anew at every look
+def hypergeometric_cdf(most: int, total: int, marked: int, drawn: int) -> float:
+    """P(at most ``most`` of the ``drawn`` of ``total`` are marked)."""
+    low, high = max(0, drawn + marked - total), min(most, marked, drawn)
+    x = np.arange(low, high + 1, dtype=np.float64)
+    return min(1.0, float(np.exp(log_hypergeometric(x, total, float(marked), drawn)).sum()))
+
+
+def log_choose(n: float | Column, k: float | Column) -> Floats:
+    """ln of the number of ways to choose k of n, -inf where there is none; loses about 1e-16 n ln(n)."""
+    possible, ln = np.asarray((k >= 0) & (k <= n)), special.gammaln
+    k = np.where(possible, k, 0.0)
+    n = np.maximum(n, k)
+    return np.where(possible, ln(n + 1) - ln(k + 1) - ln(n - k + 1), -np.inf)
+
+
+def quick_log_hypergeometric(
+    x: float | Column, total: float | Column, marked: float | Column, drawn: float | Column
+) -> Floats:
+    """As ``log_hypergeometric``, by log factorials: less work, and for many millions less precise."""
+    return (
+        log_choose(marked, x)
+        + log_choose(total - marked, drawn - x)
+        - log_choose(total, np.minimum(drawn, total))
+    )

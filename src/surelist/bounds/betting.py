@@ -29,14 +29,14 @@ change.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from surelist._arrays import Floats
 from surelist._scipy import special
+from surelist.bounds._tails import last_outside
 
 DROPS = np.geomspace(0.01, 0.95, 24)  # fixed beforehand; part of the state file's format
 RECALL_DROPS = np.geomspace(0.05, 0.8, len(DROPS))  # of bets on recall: audits are few, so no small drops
@@ -55,7 +55,7 @@ class Bets:
     def __init__(
         self,
         rate: float | Fraction,
-        logs: NDArray[np.float64] | None = None,
+        logs: Floats | None = None,
         pools: int = 0,
         audit_rate: float | None = None,
     ) -> None:
@@ -88,9 +88,7 @@ def _waiting(pool: int) -> float:
 
 
 @lru_cache(maxsize=64)
-def _stakes(
-    rate: float | Fraction, audit_rate: float | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _stakes(rate: float | Fraction, audit_rate: float | None) -> tuple[Floats, Floats]:
     """ln of what each bet is multiplied by after a success, and after a failure.
 
     A failure that is seen with probability a only counts 1/a times; the share d of the wealth that
@@ -115,7 +113,7 @@ def interval(rate: float | Fraction, trials: int, successes: int, alpha: float) 
         return bool(special.xlogy(successes, p) + special.xlog1py(failures, -p) <= mixture)
 
     centre = successes / trials if trials else 0.5
-    return _edge(0.0, centre, outside), _edge(1.0, centre, outside)
+    return last_outside(0.0, centre, outside), last_outside(1.0, centre, outside)
 
 
 def recall_interval(
@@ -136,17 +134,6 @@ def recall_interval(
     def odds(r: float) -> float:
         return max(r, 1e-12) / max(1 - r, 1e-12) / audit_rate
 
-    low = _edge(0.0, 1.0, lambda r: outweighs(listed[0], 1 / odds(r), missed[1]))
-    high = _edge(1.0, 0.0, lambda r: outweighs(missed[0], odds(r), listed[1]))
+    low = last_outside(0.0, 1.0, lambda r: outweighs(listed[0], 1 / odds(r), missed[1]))
+    high = last_outside(1.0, 0.0, lambda r: outweighs(missed[0], odds(r), listed[1]))
     return low, max(low, high)
-
-
-def _edge(end: float, centre: float, outside: Callable[[float], bool]) -> float:
-    """Bisect between an end of [0, 1] and the likeliest rate; errs to the wider side."""
-    if not outside(end):
-        return end
-    low, high = end, centre
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if outside(middle) else (low, middle)
-    return low

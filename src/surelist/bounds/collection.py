@@ -29,15 +29,14 @@ from fractions import Fraction
 from functools import cache, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._arrays import Floats
 from surelist._scipy import special
-from surelist.bounds._tails import log_binomial, safe, smallest
+from surelist.bounds._tails import log_hypergeometric, safe, smallest
 from surelist.bounds.counts import Rate
 from surelist.errors import InvalidInput
 
-Floats = NDArray[np.float64]
 Rates = tuple[Floats, Floats]  # points and their weights
 Survival = Callable[[Floats], Floats]
 
@@ -208,22 +207,6 @@ def _rank_cdf(block: int, drawn: int, count: int, ranks: Floats) -> Floats:
     log = log_hypergeometric(x, block, ranks[:, None], drawn)
     tail = np.exp(log).sum(axis=1)
     return np.asarray(np.clip(np.where(above, tail, 1 - tail), 0.0, 1.0))
-
-
-def log_hypergeometric(x: float | Floats, total: int, marked: float | Floats, drawn: int) -> Floats:
-    """ln P(x of the ``drawn`` of ``total`` are marked); -inf where impossible. Broadcasts."""
-    x, marked = np.asarray(x, dtype=np.float64), np.asarray(marked, dtype=np.float64)
-    rest, p = total - marked, drawn / total
-    possible = (x >= 0) & (x <= marked) & (drawn - x >= 0) & (drawn - x <= rest)
-    if p >= 1:
-        return np.where(possible, 0.0, -np.inf)
-    inside = np.clip(x, 0, marked)
-    log = (
-        log_binomial(inside, marked, p)
-        + log_binomial(np.clip(drawn - inside, 0, rest), rest, p)
-        - log_binomial(np.asarray(float(drawn)), float(total), p)
-    )
-    return np.where(possible, log, -np.inf)
 
 
 @cache

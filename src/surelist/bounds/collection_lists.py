@@ -25,27 +25,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import lru_cache
 from typing import NamedTuple
 
-import numpy as np
-
 from surelist._dataclasses import dataclass
-from surelist.bounds._tails import MARGIN, safe, smallest
-from surelist.bounds.collection import block_tail, log_hypergeometric
+from surelist.bounds._tails import MARGIN, hypergeometric_cdf, safe, smallest
+from surelist.bounds.collection import block_tail
 
 NEAR = 1e-7  # a p-value this close to its level, relatively, is decided in whole numbers
 COUNTING = Fraction(1, 5)  # of alpha, for the count of the first draw
-
-
-@lru_cache(maxsize=1 << 12)  # a list is made anew at every look
-def _cdf(count: int, total: int, marked: int, drawn: int) -> float:
-    """P(Hyp(total, marked, drawn) <= count)."""
-    low, high = max(0, drawn + marked - total), min(count, marked, drawn)
-    if high < low:
-        return 0.0
-    x = np.arange(low, high + 1, dtype=np.float64)
-    return min(1.0, float(np.exp(log_hypergeometric(x, total, float(marked), drawn)).sum()))
 
 
 @dataclass(frozen=True)
@@ -68,7 +55,7 @@ def passes(prefix: Prefix, share: Fraction, known: int, level: Fraction) -> bool
     marked = may_fail(share, prefix.free, known) + 1
     if marked > prefix.free:
         return True
-    p = _cdf(prefix.failed, prefix.free, marked, prefix.drawn)
+    p = hypergeometric_cdf(prefix.failed, prefix.free, marked, prefix.drawn)
     if abs(p - float(level)) > NEAR * float(level):
         return p <= float(level)
     return 1 - block_tail(prefix.free, marked, prefix.drawn, prefix.failed + 1) <= level
@@ -107,7 +94,7 @@ def chance_missed(allowed: int, free: int, missable: int, drawn: int) -> float:
     if free - drawn <= missable:
         return 0.0
     marked = min(free, missable + 1 + allowed)
-    return _cdf(marked - missable - 1, free, marked, drawn)
+    return hypergeometric_cdf(marked - missable - 1, free, marked, drawn)
 
 
 def allowed_hits(free: int, missable: int, drawn: int, level: Fraction) -> int:
@@ -130,7 +117,7 @@ def at_least(hits: int, free: int, drawn: int, level: Fraction) -> int:
         return hits
     limit, others = safe(float(level)), drawn - hits
     # so many hits or more, by so few others or fewer: no difference from 1 where both are tiny
-    return smallest(lambda k: _cdf(others, free, free - k, drawn) > limit, hits, free - others)
+    return smallest(lambda k: hypergeometric_cdf(others, free, free - k, drawn) > limit, hits, free - others)
 
 
 class Sampled(NamedTuple):

@@ -21,15 +21,12 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from surelist._arrays import Floats, Ints, Mask
 from surelist._dataclasses import dataclass
-from surelist._scipy import special
+from surelist.bounds._tails import quick_log_hypergeometric
 from surelist.bounds.collection import _as_sample
 from surelist.bounds.counts import critical_count
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MOST_WORK = 3e8  # pairs (n+, R) gone through; beyond, the binomial rule
 TABLE = 10  # work that one number of a table of n+ and drops counts for: it takes room
@@ -120,7 +117,7 @@ def _missable(relevant: Ints, recall: Fraction) -> Ints:
     return relevant * r.numerator // r.denominator
 
 
-def _plug_in(size: int, drawn: int, recall: Fraction, around: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+def _plug_in(size: int, drawn: int, recall: Fraction, around: Ints) -> tuple[Floats, Mask]:
     """P(fail) at the plug-in R for drops 0, 1, ... past the binomial ones; and where the hole is.
 
     pvalues[n+, i] belongs to the drop i; entries beyond what can be dropped are 1.
@@ -131,7 +128,7 @@ def _plug_in(size: int, drawn: int, recall: Fraction, around: Ints) -> tuple[Flo
     hole = relevant - count <= missable
     pvalues = np.ones((drawn + 1, min(_width(drawn, around), drawn) + 1))
     marked = np.minimum(missable + 1, relevant)
-    term = np.exp(_log_pmf(_log_factorials(size), 0, relevant, marked, count))
+    term = np.exp(quick_log_hypergeometric(0, relevant, marked, count))
     tail = term.copy()
     for drop in range(pvalues.shape[1]):
         usable = (count > drop) & (missable + 1 + drop <= relevant) & ~hole
@@ -145,7 +142,7 @@ def _width(drawn: int, around: Ints) -> int:
     return int(around.max()) + int(4 * math.sqrt(drawn)) + 8
 
 
-def _drops_at(pvalues: Floats, hole: NDArray[np.bool_], binomial: Ints, nominal: float) -> Ints:
+def _drops_at(pvalues: Floats, hole: Mask, binomial: Ints, nominal: float) -> Ints:
     """The last of the first drops that all stay at or below the nominal level."""
     fails = pvalues > nominal
     first = np.where(fails.any(axis=1), fails.argmax(axis=1), fails.shape[1])
@@ -192,8 +189,7 @@ class _Walk:
     ) -> None:
         self.size, self.drawn, self.drops = size, drawn, drops
         self.relevant, self.beyond = relevant.astype(np.float64), missable + 1.0
-        self.factorial = _log_factorials(size)
-        self.law = np.exp(_log_pmf(self.factorial, count, size, relevant, drawn))
+        self.law = np.exp(quick_log_hypergeometric(count, size, relevant, drawn))
         self.count, self.at, self.drop = count.astype(np.float64), count, drops[count].astype(np.float64)
         self.tail, self.term = np.zeros(len(relevant)), np.zeros(len(relevant))
         self._restart(np.flatnonzero(self.drop >= 0))
@@ -245,8 +241,7 @@ class _Walk:
             return
         relevant, count, x = self.relevant[at], self.count[at], self.drop[at]
         marked = np.minimum(self.beyond[at] + x, relevant)
-        whole = [each.astype(np.int64) for each in (x, relevant, marked, count)]
-        term = np.exp(_log_pmf(self.factorial, *whole))
+        term = np.exp(quick_log_hypergeometric(x, relevant, marked, count))
         self.term[at], tail = term, term.copy()
         while ((term > 1e-18) | (term > 1e-15 * tail)).any():
             below = np.maximum(relevant - marked - count + x, 0)
@@ -269,27 +264,3 @@ def _gain(relevant: Floats | Ints, marked: Floats | Ints, count: Floats | Ints, 
     """What ties both together: C(R-B-1, n-d-1) / C(R-B, n-d) / (d+1)."""
     others = relevant - marked
     return np.where(others > 0, (count - drop) / ((drop + 1.0) * np.maximum(others, 1)), 0.0)
-
-
-def _log_pmf(factorial: Floats, x: Ints | int, total: Ints | int, marked: Ints, drawn: Ints | int) -> Floats:
-    """ln P(Hyp(total, marked, drawn) = x) from a table of log factorials; -inf where impossible."""
-    rest, others = total - marked, drawn - x
-    possible = (x >= 0) & (x <= marked) & (others >= 0) & (others <= rest)
-    b = np.where(possible, others, 0)
-    log = (
-        factorial[marked]
-        - factorial[x]
-        - factorial[np.where(possible, marked - x, 0)]
-        + factorial[rest]
-        - factorial[b]
-        - factorial[np.where(possible, rest - b, 0)]
-        - factorial[total]
-        + factorial[drawn]
-        + factorial[np.maximum(total - drawn, 0)]
-    )
-    return np.where(possible, log, -np.inf)
-
-
-@lru_cache(maxsize=4)
-def _log_factorials(size: int) -> Floats:
-    return np.asarray(special.gammaln(np.arange(size + 2, dtype=np.float64) + 1))

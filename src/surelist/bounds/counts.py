@@ -17,16 +17,36 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._arrays import Floats, Ints
 from surelist._scipy import special
 from surelist.bounds import _tails as tails
 from surelist.bounds.simultaneous import MOST_ROWS, equal_local_levels
 from surelist.errors import InvalidInput
 
+__all__ = [
+    "RULES",
+    "bernstein_k",
+    "bernstein_worst",
+    "binomial_tail",
+    "bins_critical_count",
+    "certifies",
+    "critical_count",
+    "dkw_epsilon",
+    "exact_interval",
+    "excess_count",
+    "excess_paper",
+    "largest_rate",
+    "pac_rate",
+    "pool_beside_count",
+    "pool_certifies",
+    "pool_critical_count",
+    "pool_tail",
+    "simultaneous_family",
+]
+
 Rate = float | Fraction
-Floats = NDArray[np.float64]
 
 RULES = ("exact", "dkw", "simultaneous")
 
@@ -207,7 +227,7 @@ def exact_interval(n: int, count: int, alpha: float) -> tuple[float, float]:
     return largest_rate(n, count, alpha / 2), 1.0 - largest_rate(n, n - count, alpha / 2)
 
 
-def simultaneous_family(n: int, alpha: float) -> tuple[NDArray[np.int64], Floats]:
+def simultaneous_family(n: int, alpha: float) -> tuple[Ints, Floats]:
     """Counts c_j and rates r_j such that, with probability >= 1-alpha, all hold at once.
 
     For every threshold t: P(Y=1, F>=t) >= max{r_j : c_j <= N(t)} [theory: simultaneous]. A step

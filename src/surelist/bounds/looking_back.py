@@ -10,11 +10,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from surelist._scipy import special
-
-Floats = NDArray[np.float64]
+from surelist.bounds._tails import last_outside
 
 STAKES = np.geomspace(1e-3, 0.95, 32)  # of the wealth, fixed beforehand
 LEVELS = np.concatenate([[0.0], np.geomspace(1e-12, 1e-3, 200), np.linspace(1e-3, 1, 2000)[1:]])
@@ -45,13 +43,8 @@ class Clusters:
     def edge(self, alpha: float, *, below: bool) -> float:
         """The last share, from the far end, with evidence of 1/alpha against it; errs to the wider side."""
         far, near = (1.0, 0.0) if below else (0.0, 1.0)
-        if self.log_evidence(far, below=below) < -math.log(alpha):
-            return far
-        for _ in range(30):
-            middle = (far + near) / 2
-            against = self.log_evidence(middle, below=below) >= -math.log(alpha)
-            far, near = (middle, near) if against else (far, middle)
-        return far
+        needed = -math.log(alpha)
+        return last_outside(far, near, lambda share: self.log_evidence(share, below=below) >= needed)
 
 
 def clustered_chance(successes: object, of: object, largest: int, share: float) -> float:

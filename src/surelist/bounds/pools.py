@@ -11,14 +11,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._arrays import Floats
 from surelist._dataclasses import dataclass
 from surelist.bounds.counts import critical_count
 from surelist.errors import InvalidInput
-
-Floats = NDArray[np.float64]
 
 MARGIN = 1e-9  # in ln(wealth): what adding up logarithms of a million pools may lose
 

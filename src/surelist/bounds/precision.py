@@ -12,16 +12,12 @@ from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._arrays import Floats, Ints, Mask
 from surelist._scipy import special
 from surelist.bounds._tails import safe
 from surelist.bounds.counts import Rate
-
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def chances(listed: Ints, qualified: Ints, share: Rate) -> Floats:
@@ -33,7 +29,7 @@ def chances(listed: Ints, qualified: Ints, share: Rate) -> Floats:
     return np.where(possible, special.betainc(some, listed - some + 1, q), 1.0)
 
 
-def passing(chances: Floats, levels: Floats) -> Bools:
+def passing(chances: Floats, levels: Floats) -> Mask:
     """Which lists pass, of a circle fixed beforehand; ``levels`` are parts of alpha, the first above 0.
 
     A list that passes hands its level on to the next, the last to the first; one that does not pass keeps

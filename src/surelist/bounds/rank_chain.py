@@ -26,16 +26,13 @@ from functools import lru_cache
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._arrays import Floats
 from surelist._dataclasses import dataclass, replace
 from surelist._scipy import special
 from surelist.bounds._tails import log_binomial, safe
 from surelist.bounds.counts import Rate, critical_count
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MOST_BLOCKS = 48
 LOST = 1e-12

@@ -14,9 +14,9 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._arrays import Floats
 from surelist._dataclasses import dataclass
 from surelist._scipy import special
 from surelist.bounds._tails import MARGIN, log_binomial, safe, smallest
@@ -25,8 +25,6 @@ from surelist.bounds.counts import Rate
 GAMMA = 20  # alpha / GAMMA is the price of not knowing the split
 MOST_PIECES = 6000  # beyond, an undecided supremum counts as too large
 LOST = 1e-13  # probability beyond the terms that are summed, and rounding
-
-Floats = NDArray[np.float64]
 
 
 @lru_cache(maxsize=4096)

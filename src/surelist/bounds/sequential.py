@@ -19,13 +19,11 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._arrays import Floats
 from surelist.bounds import _tails as tails
 from surelist.errors import InvalidInput
-
-Floats = NDArray[np.float64]
 
 ROUNDING = 1e-13  # probability set aside per look for what floating point may lose
 REACH = 9.0  # standard deviations kept on either side

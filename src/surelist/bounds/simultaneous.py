@@ -20,13 +20,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from surelist._arrays import Floats, Ints
 from surelist._scipy import special
 from surelist.bounds._tails import convolve
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 OUTSIDE_WEIGHT = 0.01  # local level outside the core range, relative to inside
 CORE = (0.01, 0.2)  # the core range, as shares of the rows

@@ -22,15 +22,12 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._arrays import Floats
 from surelist._dataclasses import dataclass
-from surelist._scipy import special
-from surelist.bounds._tails import smallest
+from surelist.bounds._tails import quick_log_hypergeometric, smallest
 from surelist.errors import InvalidInput
-
-Floats = NDArray[np.float64]
 
 MARGIN = 1e-6  # of alpha: more than log factorials of 1e7 items can lose
 
@@ -107,7 +104,7 @@ def _draw(alive: Floats, left: int, relevant: Floats, more: int) -> Floats:
     states = alive.shape[1]
     for hits in np.flatnonzero(alive.any(axis=0)).tolist():
         steps = np.arange(states - hits, dtype=np.float64)
-        law = np.exp(_log_pmf(steps, left, (relevant - hits)[:, None], more))
+        law = np.exp(quick_log_hypergeometric(steps, left, (relevant - hits)[:, None], more))
         after[:, hits:] += alive[:, hits, None] * law
     return after
 
@@ -131,26 +128,7 @@ def rest_tail(rest: int, relevant: int, drawn: int, hits: int) -> float:
     if relevant > rest:
         return 0.0
     x = np.arange(hits + 1, dtype=np.float64)
-    return float(np.exp(_log_pmf(x, rest, np.asarray(float(relevant)), drawn)).sum())
-
-
-def _log_pmf(x: Floats, total: int, marked: Floats, drawn: int) -> Floats:
-    """ln P(Hyp(total, marked, drawn) = x) for few x: plain log factorials, -inf where impossible."""
-    possible = (x <= marked) & (x <= drawn) & (drawn - x <= total - marked)
-    inside = np.where(possible, x, np.clip(marked, max(0, drawn - total), drawn))
-    others = np.where(possible, total - marked - drawn + inside, 0.0)
-    log = (
-        _log_choose(np.maximum(marked, 0.0), np.minimum(inside, np.maximum(marked, 0.0)))
-        + special.gammaln(np.maximum(total - marked, 0.0) + 1)
-        - special.gammaln(np.maximum(drawn - inside, 0.0) + 1)
-        - special.gammaln(others + 1)
-        - _log_choose(np.asarray(float(total)), np.asarray(float(drawn)))
-    )
-    return np.where(possible, log, -np.inf)
-
-
-def _log_choose(n: Floats, k: Floats) -> Floats:
-    return np.asarray(special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1))
+    return float(np.exp(quick_log_hypergeometric(x, rest, relevant, drawn)).sum())
 
 
 def most_left(rest: int, drawn: int, hits: int, level: float) -> int:

@@ -18,15 +18,12 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._arrays import Floats, Ints
 from surelist._scipy import fft, special
 from surelist.bounds import _tails as tails
 from surelist.bounds.counts import Rate
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 CORE, OUTSIDE = (
     0.2,
@@ -86,9 +83,7 @@ def _grid(n: int) -> Ints:
 def _tails_of(n: int, m: int, counts: Ints) -> Floats:
     """P(V_d >= v) for v = 0 … m+1: V_d is a beta-binomial number; a hair too large, the safe side."""
     d, v = counts[:, None].astype(np.float64), np.arange(m + 1, dtype=np.float64)[None, :]
-    ln = special.gammaln
-    log = ln(v + d) - ln(v + 1) - ln(d) + ln(n - d + m - v + 1) - ln(n - d + 1) - ln(m - v + 1)
-    log += ln(n + 1.0) + ln(m + 1.0) - ln(n + m + 1.0)
+    log = tails.log_choose(v + d - 1, v) + tails.log_choose(n - d + m - v, m - v) - tails.log_choose(n + m, m)
     tail = np.cumsum(np.exp(log)[:, ::-1], axis=1)[:, ::-1] * (1 + 1e-7)
     return np.concatenate([tail, np.zeros((len(counts), 1))], axis=1)
 
@@ -138,8 +133,7 @@ def _kernels(n: int, m: int) -> tuple[list[Floats], int, Floats, float]:
 
     def law(rows: int) -> Floats:
         k = np.arange(m + 1, dtype=np.float64)
-        ln = special.gammaln
-        log = ln(k + rows) - ln(k + 1) - ln(float(rows)) + rows * math.log(rate) + k * math.log1p(-rate)
+        log = tails.log_choose(k + rows - 1, k) + rows * math.log(rate) + k * math.log1p(-rate)
         return np.asarray(np.exp(log))
 
     known: dict[int, Floats] = {}
@@ -159,22 +153,11 @@ def fixed_list(above: int, wrong: int, size: int, alpha: float) -> int:
     ``above`` rows score above the candidate after the last one listed, ``wrong`` of them not qualified.
     """
     alpha = check.as_alpha(alpha)
-    for found in range(size, 0, -1):  # P(so few wrong rows), of wrong + found in above + size
-        if _hypergeometric(wrong, above + size, wrong + found, above) > tails.safe(alpha):
-            return found
-    return 0
 
+    def rejected(found: int) -> bool:  # P(so few wrong rows), of wrong + found in above + size
+        return tails.hypergeometric_cdf(wrong, above + size, wrong + found, above) <= tails.safe(alpha)
 
-def _hypergeometric(most: int, total: int, marked: int, drawn: int) -> float:
-    """P(at most ``most`` marked ones among ``drawn`` of ``total``)."""
-    low, high = max(0, drawn - (total - marked)), min(most, drawn, marked)
-    if high < low:
-        return 0.0
-    x, ln = np.arange(low, high + 1, dtype=np.float64), special.gammaln
-    log = ln(marked + 1.0) - ln(x + 1) - ln(marked - x + 1)
-    log += ln(total - marked + 1.0) - ln(drawn - x + 1) - ln(total - marked - drawn + x + 1)
-    log -= ln(total + 1.0) - ln(drawn + 1.0) - ln(total - drawn + 1.0)
-    return float(np.exp(log).sum())
+    return tails.smallest(rejected, 1, size) - 1
 
 
 @lru_cache(maxsize=256)

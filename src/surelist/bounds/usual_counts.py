@@ -6,13 +6,11 @@ Numbers in, numbers out; which policies these are true of is decided in ``promis
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from surelist._arrays import Floats
 from surelist._dataclasses import dataclass
 from surelist._scipy import special
 from surelist.bounds import _tails as tails
-
-Floats = NDArray[np.float64]
 
 POINTS = 400  # at which the chance of having been certified is averaged
 NEVER = 1e-60  # a chance to be certified at and below which shares are taken for one another
