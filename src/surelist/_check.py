@@ -15,8 +15,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import force_setattr
-from numpy.typing import NDArray
 
+from surelist._arrays import Column, Floats, Ints, Mask
 from surelist._names import option
 from surelist._scalars import EXACT_INTEGER
 from surelist._scalars import as_alpha as as_alpha
@@ -33,10 +33,6 @@ from surelist._scalars import real as real
 from surelist._scalars import share_meant as share_meant
 from surelist._scalars import shown as shown
 from surelist.errors import InvalidInput
-
-Scores = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Column = NDArray[Any]  # of whatever type it came in
 
 # choices that several packages offer
 EVERYONE = "everyone"  # a target of this name, beside those of groups under one cutoff, is about all rows
@@ -63,7 +59,7 @@ _NO_WORDS = (
 )
 
 
-def as_scores(values: object, name: str = "scores", *, finite: bool = True) -> Scores:
+def as_scores(values: object, name: str = "scores", *, finite: bool = True) -> Floats:
     """A one-dimensional float64 array of numbers, checked to be ``finite``; no copy of float64 input."""
     return np.ascontiguousarray(as_numbers(values, name, finite=finite), dtype=np.float64)
 
@@ -158,7 +154,7 @@ def as_labels(values: object, name: str = "labels", missing: str | None = None) 
 
 def labelled_rows(
     scores: object, labels: object, missing: str | None = None, prefix: str = ""
-) -> tuple[Scores, Mask, int]:
+) -> tuple[Floats, Mask, int]:
     """Scores, who is qualified, and how many missing labels were counted as not; one of each per row."""
     require_one_index(scores=scores, labels=labels)
     array = as_scores(scores, f"{prefix}scores")
@@ -168,7 +164,7 @@ def labelled_rows(
     return array, qualified, count
 
 
-def as_drawn_labels(values: object, name: str = "labels") -> Scores:
+def as_drawn_labels(values: object, name: str = "labels") -> Floats:
     """0, 1 or NaN where a row was not drawn."""
     array = _column(values, name)
     if array.dtype.kind in "OUST":
@@ -183,7 +179,7 @@ def as_drawn_labels(values: object, name: str = "labels") -> Scores:
     return labels
 
 
-def as_values(values: object, name: str = "labels", missing: str = "error") -> tuple[Scores, int]:
+def as_values(values: object, name: str = "labels", missing: str = "error") -> tuple[Floats, int]:
     """Amounts of at least 0, and how many missing ones were counted as 0."""
     as_choice(missing, get_args(MissingLabels), "missing_labels")
     amounts = as_scores(values, name, finite=False)
@@ -200,7 +196,7 @@ def as_values(values: object, name: str = "labels", missing: str = "error") -> t
     return amounts, count
 
 
-def as_codes(values: object, rows: int, name: str = "pools") -> tuple[NDArray[np.int64], int]:
+def as_codes(values: object, rows: int, name: str = "pools") -> tuple[Ints, int]:
     """Pool ids as numbers 0, 1, ... in the order of the ids, and how many pools there are."""
     array = _column(_objects(values), name)
     require_length(array, rows, name)
@@ -294,7 +290,7 @@ def plain(value: object) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def as_weights(values: object, rows: int, bound: float, name: str = "weights") -> Scores:
+def as_weights(values: object, rows: int, bound: float, name: str = "weights") -> Floats:
     weights = as_scores(values, name)
     require_length(weights, rows, name)
     refuse_where(weights < 0, weights, name, "at least 0")
@@ -360,7 +356,7 @@ def _column(values: object, name: str) -> Column:
     return array
 
 
-def _numbers(values: Column, name: str, wanted: str = "numbers", remedy: str = "") -> Scores:
+def _numbers(values: Column, name: str, wanted: str = "numbers", remedy: str = "") -> Floats:
     """Python objects to float64, missing values to NaN; text is an error that shows it."""
     array = values.astype(object)
     kinds = set(map(type, array))

@@ -7,17 +7,17 @@ the best possible list for 5 of 100 has 6.5 candidates. The score is that chance
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from surelist._arrays import Floats, Mask
 from surelist._scipy import special
 
 SITES = ("north", "south", "east", "west")
 
 
-def population(rng: np.random.Generator | int, size: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def population(rng: np.random.Generator | int, size: int) -> tuple[Floats, Mask]:
     """Scores and labels of ``size`` candidates; by a generator, or by a seed."""
     rng = np.random.default_rng(rng)
-    scores: NDArray[np.float64] = special.expit(-2.2 + 1.8 * rng.standard_normal(size))
+    scores: Floats = special.expit(-2.2 + 1.8 * rng.standard_normal(size))
     return scores, rng.random(size) < scores
 
 
@@ -35,12 +35,12 @@ def trial_rows(rng: np.random.Generator, size: int, *, labelled: bool) -> tuple[
     return header, rows
 
 
-def expected_list_size(share: NDArray[np.float64] | float) -> NDArray[np.float64]:
+def expected_list_size(share: Floats | float) -> Floats:
     """The share of this population on the shortest list that holds ``share`` qualified on average.
 
     Solves P(Y=1, score >= t) = share for t and returns P(score >= t), by quadrature.
     """
     at = (np.arange(400_000) + 0.5) / 400_000
     chance = special.expit(-2.2 + 1.8 * special.ndtri(at))[::-1]
-    sizes: NDArray[np.float64] = np.searchsorted(np.cumsum(chance) / len(chance), share) / len(chance)
+    sizes: Floats = np.searchsorted(np.cumsum(chance) / len(chance), share) / len(chance)
     return sizes

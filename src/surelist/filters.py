@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._arrays import Floats, Ints, Mask
 from surelist._check import EVERYONE
 from surelist._names import option
 from surelist.errors import InvalidInput
 from surelist.ties import Salt
-
-if TYPE_CHECKING:
-    from surelist._check import Mask, Scores
-
 
 ACCEPT, LOOK, REJECT = "accept", "look", "reject"  # the lists of a triage
 TRIAGE = "triage"  # the column that names them
@@ -126,7 +123,7 @@ class Filter(Struct, frozen=True):
             raise InvalidInput("groups", "this policy has one cutoff for everybody; leave them out.")
         return self._at_least(array, self.groups[0].threshold(len(array)), texts)
 
-    def triage(self, scores: Scores) -> NDArray[np.str_]:
+    def triage(self, scores: Floats) -> NDArray[np.str_]:
         """Which of three lists each candidate is on."""
         low = self.looked_from if self.three_ways else None
         assert low is not None
@@ -155,7 +152,7 @@ class Filter(Struct, frozen=True):
                 "policy", "its salt is missing. Keep the .salt file beside the policy file and load again."
             )
 
-    def _select_groups(self, scores: Scores, groups: object, ids: list[str] | None) -> Mask:
+    def _select_groups(self, scores: Floats, groups: object, ids: list[str] | None) -> Mask:
         check.require_finite(scores)
         known = [str(each.group) for each in self.groups]
         members = pool_members(groups, known, len(scores), overlapping=self.overlapping)
@@ -167,13 +164,13 @@ class Filter(Struct, frozen=True):
             chosen[rows] |= self._at_least(scores[rows], threshold, texts)
         return chosen
 
-    def _at_least(self, scores: Scores, threshold: Threshold, ids: list[str] | None) -> Mask:
+    def _at_least(self, scores: Floats, threshold: Threshold, ids: list[str] | None) -> Mask:
         mask = check.finite_at_least(scores, threshold.score)
         if threshold.tie_break is not None and ids is not None:
             self._break_ties(mask, scores, threshold, ids)
         return mask
 
-    def _break_ties(self, mask: Mask, scores: Scores, threshold: Threshold, ids: list[str]) -> None:
+    def _break_ties(self, mask: Mask, scores: Floats, threshold: Threshold, ids: list[str]) -> None:
         assert self.salt is not None
         assert threshold.tie_break is not None
         tied = np.flatnonzero(scores == threshold.score)
@@ -194,7 +191,7 @@ class Filter(Struct, frozen=True):
         return check.as_ids(ids, rows)
 
 
-def ranks_within(scores: Scores, pools: NDArray[np.int64]) -> Scores:
+def ranks_within(scores: Floats, pools: Ints) -> Floats:
     """Minus the rank of each row in its pool, 1 for the best; tied rows share the best of their ranks."""
     order = np.lexsort((-scores, pools))
     ordered, groups = scores[order], pools[order]
@@ -204,7 +201,7 @@ def ranks_within(scores: Scores, pools: NDArray[np.int64]) -> Scores:
     begins = np.flatnonzero(first)
     of_pool = np.searchsorted(groups, groups[begins], side="left")
     ranks = np.repeat(begins - of_pool + 1, np.diff(np.append(begins, len(order))))
-    minus: Scores = np.empty(len(order))
+    minus: Floats = np.empty(len(order))
     minus[order] = -ranks.astype(np.float64)
     return minus
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from surelist._arrays import Floats
 from surelist._dataclasses import dataclass
 
 
@@ -50,7 +50,7 @@ class PoolCheck:
     gap: float | None = None
 
 
-def count_scores(scores: NDArray[np.float64], marks: Sequence[float]) -> PoolCounts:
+def count_scores(scores: Floats, marks: Sequence[float]) -> PoolCounts:
     """Count an array of finite scores."""
     edges = np.asarray(marks, dtype=np.float64)
     passed = np.searchsorted(edges, scores, side="right")  # marks at or below each score

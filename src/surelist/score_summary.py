@@ -30,7 +30,8 @@ from typing import Any
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
+
+from surelist._arrays import Floats, Ints, Mask
 
 FINGERPRINT = "rows 1"  # the algorithm's name in what is hashed
 BINS = 2048  # per unit of score, or between the smallest and the largest
@@ -101,10 +102,10 @@ class Bins(Struct, frozen=True):
     """Bins that do not overlap, by rising score: smallest score, whether there are several scores, rows and
     qualified rows of each; the largest score of all; the fingerprint's sums."""
 
-    low: NDArray[np.float64]
-    several: NDArray[np.bool_]
-    rows: NDArray[np.int64]
-    qualified: NDArray[np.int64]
+    low: Floats
+    several: Mask
+    rows: Ints
+    qualified: Ints
     highest: float
     sums: tuple[int, int]  # over all rows, and over the qualified
 

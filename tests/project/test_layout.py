@@ -22,6 +22,7 @@ SOURCE = Path(surelist.__file__).parent
 
 EVERYWHERE = {
     "errors",
+    "_arrays",
     "_check",
     "_dataclasses",
     "_files",
@@ -35,6 +36,7 @@ EVERYWHERE = {
 # layer: the layers below it. A layer is a folder of the package, or a module that lies in no folder.
 PLAN = {
     "errors": set(),
+    "_arrays": set(),
     "_check": set(),
     "_dataclasses": set(),
     "_files": set(),
@@ -71,6 +73,7 @@ NUMBERS_ONLY = (
     "pool_counts",
     "score_summary",
     "ties",
+    "_arrays",
     "_check",
     "_randomness",
 )

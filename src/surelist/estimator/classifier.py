@@ -12,7 +12,6 @@ from typing import Any, get_args
 
 import numpy as np
 from msgspec.structs import asdict, replace
-from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
@@ -24,6 +23,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_method_params, check_is_fitted, column_or_1d, indexable
 
 from surelist import _check as check
+from surelist._arrays import Column, Floats, Mask
 from surelist._names import option
 from surelist.errors import InvalidInput, NestedFitWarning
 from surelist.estimator import enclosing_fit as nesting
@@ -190,25 +190,25 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
                 setattr(self, name, getattr(self.estimator_, name))
         return self
 
-    def shortlist(self, X: object, groups: object = None) -> NDArray[np.bool_]:
+    def shortlist(self, X: object, groups: object = None) -> Mask:
         """True for every candidate of the pool who is on the shortlist."""
         check_is_fitted(self)
         return self.policy_.select(self._scores(X), groups=groups)
 
-    def predict(self, X: object, groups: object = None) -> check.Column:
+    def predict(self, X: object, groups: object = None) -> Column:
         """The positive class for candidates on the shortlist, the other class for the rest."""
         listed = self.shortlist(X, groups)
         other = self.classes_[0] if self._positive == self.classes_[1] else self.classes_[1]
         return np.asarray(np.where(listed, self._positive, other).astype(self.classes_.dtype))
 
     @_has("predict_proba")  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> check.Column:
+    def predict_proba(self, X: Any) -> Column:
         """The estimator's own probabilities; no promise is made about them."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_proba(X))
 
     @_has("decision_function")  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> check.Column:
+    def decision_function(self, X: Any) -> Column:
         """The estimator's own decision function."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.decision_function(X))
@@ -268,7 +268,7 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         tags.input_tags.allow_nan = inner.input_tags.allow_nan
         return tags
 
-    def _fit_estimator(self, X: Any, y: check.Column, groups: Any, params: dict[str, Any]) -> check.Column:
+    def _fit_estimator(self, X: Any, y: Column, groups: Any, params: dict[str, Any]) -> Column:
         """Fit, unless fitted already; returns the rows that are left for calibration."""
         if self._frozen():
             check_is_fitted(self.estimator)
@@ -320,7 +320,7 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
                     "...).",
                 )
 
-    def _groups_of(self, groups: object, rows: check.Column) -> Groups | None:
+    def _groups_of(self, groups: object, rows: Column) -> Groups | None:
         check.as_choice(self.group_split, get_args(GroupSplit), "group_split")
         check.as_choice(self.group_rows, get_args(GroupRows), "group_rows")
         check.as_choice(self.group_cutoff, get_args(GroupCutoff), "group_cutoff")
@@ -365,7 +365,7 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             raise InvalidInput("pos_label", expected=known, got=repr(self.pos_label))
         return self.pos_label
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
+    def _scores(self, X: Any) -> Floats:
         method = self.response_method
         if method == "auto":
             method = "predict_proba" if hasattr(self.estimator_, "predict_proba") else "decision_function"
@@ -380,11 +380,11 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         return values if column == 1 else -values
 
 
-def _two_classes(y: check.Column) -> check.Column:
+def _two_classes(y: Column) -> Column:
     kind = type_of_target(y, input_name="y", raise_unknown=True)
     if kind != "binary":
         raise InvalidInput("", f"Only binary classification is supported. The type of the target is {kind}.")
-    classes: check.Column = np.unique(y)
+    classes: Column = np.unique(y)
     if len(classes) != 2:
         raise InvalidInput("y", expected="two classes", got=f"one class: {classes[0]!r}")
     return classes

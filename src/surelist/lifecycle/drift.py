@@ -17,7 +17,7 @@ from surelist.drawing.display import Display, Displayed
 from surelist.promises.phrases import percent
 
 if TYPE_CHECKING:
-    from surelist._check import Scores
+    from surelist._arrays import Floats
 
 PAIRS = 10**7  # of a calibration row and a candidate, up to which p-values are exact
 CAVEAT = (
@@ -152,7 +152,7 @@ def drift(calibration_scores: object, pool_scores: object) -> Drift:
     )  # fmt: skip
 
 
-def _p_value(before: Scores, now: Scores, gap: float) -> float:
+def _p_value(before: Floats, now: Floats, gap: float) -> float:
     """The chance of a gap at least as large without drift."""
     pairs, total = len(before) * len(now), len(before) + len(now)
     smallest = gap * math.lcm(len(before), len(now)) < 1.5

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from surelist._arrays import Column, Floats, Ints
 from surelist.score_summary import BINS, REACH, STEPS, USUAL, Bins, Reached, RowSummary, Scale, summarise
 
 BLOCK = 1 << 16  # rows at a time: temporary arrays stay in the processor's cache
@@ -17,11 +16,8 @@ ZERO = int(REACH) * BINS  # where the usual bin of a score of 0 is in arrays of 
 PLACED = 1 << 13  # bins that a place is looked for in
 CODES = 2 * ZERO + 1  # enough for the usual bins, and for own ones with one below and one above
 
-Scores = NDArray[np.float64]
-Numbers = NDArray[Any]  # of any type: whole numbers and short floats become float64 block by block
 
-
-def summarise_arrays(everyone: Numbers, qualified: Scores, thresholds: Sequence[float]) -> RowSummary:
+def summarise_arrays(everyone: Column, qualified: Floats, thresholds: Sequence[float]) -> RowSummary:
     """What a calibration keeps of ``everyone``, of whom some are ``qualified``."""
     found, good = _Counted(USUAL, everyone, thresholds), _Counted(USUAL, qualified, thresholds, ends=False)
     if found.complete:
@@ -44,7 +40,7 @@ class _Counted:
     """
 
     def __init__(
-        self, scale: Scale, scores: Numbers, thresholds: Iterable[float], *, ends: bool = True
+        self, scale: Scale, scores: Column, thresholds: Iterable[float], *, ends: bool = True
     ) -> None:
         self.rows, self.smallest, self.sum = np.zeros(CODES, dtype=np.int64), np.full(CODES, np.inf), 0
         self.highest, self.complete = -np.inf, True
@@ -72,7 +68,7 @@ class _Counted:
             for each in thresholds
         ]
 
-    def bins(self, qualified: _Counted, largest: Scores | None = None) -> Bins:
+    def bins(self, qualified: _Counted, largest: Floats | None = None) -> Bins:
         """Without ``largest`` any bin of two rows may hold two scores."""
         full = np.flatnonzero(self.rows)
         rows, low = self.rows[full], self.smallest[full]
@@ -80,8 +76,8 @@ class _Counted:
         return Bins(low, several, rows, qualified.rows[full], self.highest, (self.sum, qualified.sum))
 
 
-def _root(scale: Scale, block: Scores) -> Scores:
-    value: Scores = scale.inside(block)
+def _root(scale: Scale, block: Floats) -> Floats:
+    value: Floats = scale.inside(block)
     for _ in range(scale.roots):
         value = np.sqrt(value)
     return value
@@ -94,7 +90,7 @@ class _Space:
         self.one, self.other = np.empty(BLOCK), np.empty(BLOCK)
         self.whole = np.empty(BLOCK, dtype=np.int64)
 
-    def codes(self, scale: Scale, block: Scores, lowest: float) -> tuple[NDArray[np.int64], int]:
+    def codes(self, scale: Scale, block: Floats, lowest: float) -> tuple[Ints, int]:
         """The bins of scores as numbers from 0 on, and where those begin."""
         codes, place = self.whole[: len(block)], self.one[: len(block)]
         if scale is not USUAL:
@@ -113,7 +109,7 @@ class _Space:
         np.copyto(codes, place, casting="unsafe")  # of what is not negative, the whole part
         return codes, zero
 
-    def sum(self, scale: Scale, block: Scores) -> int:
+    def sum(self, scale: Scale, block: Floats) -> int:
         """The sum of ``Scale.digits``: of whole numbers up to 2^30, and exact."""
         if scale is not USUAL:
             return int(scale.digits(block, _root(scale, block), np.floor).sum())
@@ -127,7 +123,7 @@ class _Space:
         return int(product.sum())
 
 
-def _blocks(scores: Numbers) -> Iterator[Scores]:
+def _blocks(scores: Column) -> Iterator[Floats]:
     start = 0
     while start < len(scores):
         end = start + min(BLOCK, max(FIRST, start))
@@ -135,7 +131,7 @@ def _blocks(scores: Numbers) -> Iterator[Scores]:
         start = end
 
 
-def _lower(smallest: Scores, codes: NDArray[np.int64], scores: Scores) -> None:
+def _lower(smallest: Floats, codes: Ints, scores: Floats) -> None:
     """Note scores that are smaller than all before them in their bin: after a few blocks, hardly any."""
     new = np.flatnonzero(scores < smallest.take(codes))
     while len(new):  # of several in one bin one is noted, and those that are smaller still come again
@@ -144,7 +140,7 @@ def _lower(smallest: Scores, codes: NDArray[np.int64], scores: Scores) -> None:
         new = np.flatnonzero(scores < smallest.take(codes))
 
 
-def _largest(scale: Scale, scores: Numbers) -> Scores:
+def _largest(scale: Scale, scores: Column) -> Floats:
     """The largest score of each bin."""
     smallest, space = np.full(CODES, np.inf), _Space()
     for block in _blocks(scores):
@@ -153,7 +149,7 @@ def _largest(scale: Scale, scores: Numbers) -> Scores:
     return -smallest
 
 
-def at_places(scores: Scores, places: NDArray[np.int64]) -> Scores:
+def at_places(scores: Floats, places: Ints) -> Floats:
     """The scores at these places of the rising order: counted in even bins, of which few are then sorted.
 
     Bins lie between the ends of a sample; scores beyond are in the first and the last. The number of a bin

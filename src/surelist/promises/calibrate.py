@@ -14,9 +14,9 @@ from typing import Any, Literal
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import asdict, replace
-from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._arrays import Column, Mask
 from surelist._check import MissingLabels
 from surelist._version import __version__
 from surelist.errors import InvalidInput, NotCertifiable, Shortfall
@@ -35,8 +35,6 @@ from surelist.promises.state import Certified, Cutoff, Everyone, Shift, Thinning
 from surelist.promises.terms import Targets, Terms, fitting_advice, make_terms
 from surelist.promises.wording import warn_of_doubts
 from surelist.ties import Salt
-
-Mask = NDArray[np.bool_]
 
 
 def calibrate(
@@ -206,7 +204,7 @@ def _certify_arrays(given: Arrays, terms: Terms) -> Policy:
     return policy
 
 
-def _read(given: Arrays, numbers: NDArray[Any], terms: Terms) -> tuple[RowColumns, Facts, Mask | None]:
+def _read(given: Arrays, numbers: Column, terms: Terms) -> tuple[RowColumns, Facts, Mask | None]:
     """The rows, what was done to them, and which of them are kept (None: all)."""
     kept: Mask | None = None
     thinning, shift, labels = None, None, given.labels

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import asdict, replace
-from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._arrays import Column
 from surelist.errors import InvalidInput
 from surelist.promises.options import GroupCutoff, GroupRows, GroupSplit
 
@@ -302,7 +302,7 @@ class GroupMerge(Struct, frozen=True):
     name: str
     fewest: int
 
-    def __call__(self, groups: object) -> NDArray[Any]:
+    def __call__(self, groups: object) -> Column:
         """The group of every row after merging; the same for calibration rows and for pools."""
         names = check.as_groups(groups)
         return np.where(np.isin(names, self.kept), names, self.name)

@@ -16,10 +16,10 @@ from typing import Any, get_args
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist import bounds
+from surelist._arrays import Column, Floats, Ints, Mask
 from surelist._check import MissingLabels
 from surelist._numerals import floored
 from surelist.drawing import axes
@@ -63,9 +63,9 @@ class GuaranteeCurve(Displayed, Struct, frozen=True, eq=False):
     True
     """
 
-    list_size: NDArray[np.float64]
-    qualified: NDArray[np.float64]
-    threshold: NDArray[np.float64]
+    list_size: Floats
+    qualified: Floats
+    threshold: Floats
     pool_size: float
     alpha: float
     rule: str
@@ -208,37 +208,35 @@ def _curve(
     return GuaranteeCurve(lengths, certified * pool_size, thresholds, pool_size, alpha, rule, n)
 
 
-def list_thresholds(scores: NDArray[np.float64], pool_size: float) -> NDArray[np.float64]:
+def list_thresholds(scores: Floats, pool_size: float) -> Floats:
     """The scores at which lists of each size end, best first."""
     n = len(scores)
     ranks = np.unique(np.clip(np.ceil(_sizes(pool_size) * n / pool_size).astype(np.int64), 1, n))
     ordered = np.partition(scores, n - ranks)
-    thresholds: NDArray[np.float64] = np.unique(ordered[n - ranks])[::-1]
+    thresholds: Floats = np.unique(ordered[n - ranks])[::-1]
     return thresholds
 
 
-def _sizes(pool_size: float) -> NDArray[np.float64]:
+def _sizes(pool_size: float) -> Floats:
     """Every list size from 1 to the pool, or a thousand of them for large pools."""
     whole = np.arange(1, min(pool_size, POINTS) + 1, dtype=float)
     return whole if pool_size <= POINTS else whole * (pool_size / POINTS)
 
 
-def count_at_least(values: NDArray[np.float64], thresholds: NDArray[np.float64]) -> NDArray[np.int64]:
+def count_at_least(values: Floats, thresholds: Floats) -> Ints:
     """#{values >= t} for descending thresholds, without sorting the values."""
     rising = thresholds[::-1]
     rank = np.searchsorted(rising, values, side="right")
     return np.cumsum(np.bincount(rank, minlength=len(rising) + 1)[::-1])[: len(rising)]
 
 
-def certified_rates(n: int, counts: NDArray[np.int64], alpha: float, rule: str) -> NDArray[np.float64]:
+def certified_rates(n: int, counts: Ints, alpha: float, rule: str) -> Floats:
     """The largest rate that each count of n rows certifies by itself, or by the rule's band."""
     distinct, index = np.unique(counts, return_inverse=True)
     rates = [bounds.largest_rate(n, int(count), alpha, rule) for count in distinct]
     return np.asarray(rates)[index]
 
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 MOST_GROUPS = 6  # that are drawn
 
 
@@ -264,12 +262,12 @@ class CurveRows(Struct, frozen=True, eq=False):
     """Calibration rows of one group, or of everyone; ``rows`` are those that it is counted among."""
 
     scores: Floats
-    labels: NDArray[Any]
+    labels: Column
     rows: int
     pools: Any = None
 
     @property
-    def good(self) -> NDArray[np.bool_]:
+    def good(self) -> Mask:
         return np.asarray(self.labels > 0)
 
     def drawn(

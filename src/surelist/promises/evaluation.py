@@ -19,13 +19,14 @@ from msgspec import Struct
 
 from surelist import _check as check
 from surelist import bounds
+from surelist._arrays import Mask
 from surelist._names import option
 from surelist.bounds.looking_back import clustered_interval
 from surelist.drawing import axes
 from surelist.drawing.display import Display, Displayed
 from surelist.errors import InvalidInput
 from surelist.filters import pool_members
-from surelist.promises.judging import LEVEL, Mask, Pools, RowsSeen, judge, kept_by_pool
+from surelist.promises.judging import LEVEL, Pools, RowsSeen, judge, kept_by_pool
 from surelist.promises.policy import Policy, as_policy
 
 

@@ -13,9 +13,9 @@ from typing import Protocol
 
 import numpy as np
 from msgspec import Struct, field
-from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._arrays import Column, Floats, Ints, Mask
 from surelist._names import option
 from surelist.bounds.counts import twins_apart
 from surelist.errors import InvalidInput
@@ -26,9 +26,6 @@ from surelist.promises.sampled import NoisyLabels, SampledLabels
 from surelist.promises.state import Requirement, Step
 from surelist.score_summary import RowSummary
 from surelist.ties import Salt
-
-Scores = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 class RowCounts(Protocol):
@@ -51,12 +48,12 @@ class RowCounts(Protocol):
 class RowColumns(Struct, frozen=True, eq=False):
     """Calibration rows in memory: scores, labels (flags or amounts), and what came with them."""
 
-    numbers: check.Column  # the scores as they came: whole numbers and short floats are not copied
-    labels: check.Column
+    numbers: Column  # the scores as they came: whole numbers and short floats are not copied
+    labels: Column
     pools: object = None
 
     @property
-    def scores(self) -> Scores:
+    def scores(self) -> Floats:
         """The scores as float64."""
         return self.numbers.astype(np.float64, copy=False)
 
@@ -90,7 +87,7 @@ class Evidence(Struct, frozen=True, eq=False):
     group: str | None = None
     columns: RowColumns | None = None
     pooled: PoolRows | None = None
-    others: Scores | None = None
+    others: Floats | None = None
     alike: bool = True  # whether the others come from the population of these rows
     labels_given: object = None
     salt: Salt | None = None
@@ -117,7 +114,7 @@ class Evidence(Struct, frozen=True, eq=False):
         return self.counts.qualified
 
     @property
-    def scores(self) -> Scores:
+    def scores(self) -> Floats:
         return self._columns.scores
 
     @property
@@ -156,7 +153,7 @@ class Evidence(Struct, frozen=True, eq=False):
         labels = rows.labels if amounts else rows.good
         return pool_rows(rows.scores, labels, None if each_row else rows.pools, by_rank=by_rank)
 
-    def require_others(self) -> Scores:
+    def require_others(self) -> Floats:
         """Scores of other candidates; the calibration rows' own are refused, which only draws from one
         population can tell."""
         assert self.others is not None
@@ -169,8 +166,8 @@ class ArrayCounts(Struct, frozen=True, eq=False):
     """Counts from memory: the qualified scores of one group, a copy of its own, and all its rows'."""
 
     rows: int
-    scores: Scores
-    everyone: check.Column
+    scores: Floats
+    everyone: Column
     ids: list[str] | None = None
 
     @property
@@ -179,7 +176,7 @@ class ArrayCounts(Struct, frozen=True, eq=False):
 
     @classmethod
     def of(
-        cls, scores: check.Column, qualified: Mask, member: Mask | None = None, ids: list[str] | None = None,
+        cls, scores: Column, qualified: Mask, member: Mask | None = None, ids: list[str] | None = None,
         rows: int | None = None,
     ) -> ArrayCounts:  # fmt: skip
         """``member`` marks the group's rows; ``rows`` are those it counts among, where that is more."""
@@ -206,7 +203,7 @@ class ArrayCounts(Struct, frozen=True, eq=False):
         return summarise_arrays(self.everyone, self.scores, thresholds)
 
 
-def rows_fingerprint(scores: Scores, labels: check.Column) -> str | None:
+def rows_fingerprint(scores: Floats, labels: Column) -> str | None:
     """The fingerprint of columns as they are: a label that is missing is not qualified, a row without a
     finite score is left out; None where no row is left."""
     usable = np.isfinite(scores)
@@ -214,16 +211,12 @@ def rows_fingerprint(scores: Scores, labels: check.Column) -> str | None:
     return summarise_arrays(kept, kept[good], []).fingerprint if len(kept) else None
 
 
-def fingerprint_of(rows: int, qualified: Mask, scores: Scores) -> str:
+def fingerprint_of(rows: int, qualified: Mask, scores: Floats) -> str:
     """The fingerprint "arrays 1" of earlier versions and of campaigns: it depends on the order of rows."""
     digest = hashlib.sha256(rows.to_bytes(8, "little"))
     digest.update(np.packbits(qualified).tobytes())
     digest.update(np.ascontiguousarray(scores, dtype="<f8").data)
     return digest.hexdigest()
-
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class PoolRows(Struct, frozen=True, eq=False):
@@ -243,7 +236,7 @@ class PoolRows(Struct, frozen=True, eq=False):
 
     @classmethod
     def of(
-        cls, scores: Floats, values: Floats | NDArray[np.bool_], codes: Ints, pools: int, *,
+        cls, scores: Floats, values: Floats | Mask, codes: Ints, pools: int, *,
         by_rank: bool = False,
     ) -> PoolRows:  # fmt: skip
         if by_rank:
@@ -285,9 +278,7 @@ class PoolRows(Struct, frozen=True, eq=False):
         return np.bincount(self.codes[:count], worth, minlength=self.pools).astype(np.float64)
 
 
-def pool_rows(
-    scores: Floats, labels: NDArray[np.bool_] | Floats, pools: object, *, by_rank: bool = False
-) -> PoolRows:
+def pool_rows(scores: Floats, labels: Mask | Floats, pools: object, *, by_rank: bool = False) -> PoolRows:
     """Whole pools as units; without ``pools`` every row is a unit of its own."""
     codes, count = (
         (np.arange(len(scores)), len(scores)) if pools is None else check.as_codes(pools, len(scores))
@@ -300,7 +291,7 @@ SCRAMBLED = np.uint64(0x9E3779B97F4A7C15)  # odd, without a pattern
 SORTED = 400_000  # scores of rows and others together, about, of which those that come twice are looked for
 
 
-def require_others(scores: Scores, unlabelled: Scores) -> None:
+def require_others(scores: Floats, unlabelled: Floats) -> None:
     """Refuse unlabelled scores that hold calibration rows, or are among them."""
     if hold_rows(scores, unlabelled):
         raise InvalidInput(
@@ -311,7 +302,7 @@ def require_others(scores: Scores, unlabelled: Scores) -> None:
         )
 
 
-def hold_rows(rows: Scores, others: Scores) -> bool:
+def hold_rows(rows: Floats, others: Floats) -> bool:
     """Whether some were given on both sides, by the scores that come exactly twice [theory: setting].
 
     Of draws from one population both lie anywhere; of somebody who was given twice one lies here, one there.
@@ -324,7 +315,7 @@ def hold_rows(rows: Scores, others: Scores) -> bool:
     return twins_apart(apart, len(pairs), len(rows), len(others)) <= BY_CHANCE
 
 
-def _some(scores: Scores, total: int) -> Scores:
+def _some(scores: Floats, total: int) -> Floats:
     """Of many scores some, whichever side they are on: those whose bits, scrambled, are low."""
     if total <= SORTED:
         return scores

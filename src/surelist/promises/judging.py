@@ -10,8 +10,8 @@ from functools import cached_property
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
+from surelist._arrays import Ints, Mask
 from surelist._scipy import special
 from surelist.bounds.looking_back import clustered_chance
 from surelist.promises.phrases import counted, number
@@ -26,16 +26,14 @@ NO_POOLS = "it is about single pools, and nothing says which pool each row is in
 OF_DRAWS = "how often it fails is an average over draws of the collection, of which this is one"
 ONE_LIST = "it is about an average over draws of rows and pool together, and this is one list"
 
-Mask = NDArray[np.bool_]
-
 
 class Pools(Struct, frozen=True, eq=False, dict=True):
     """Which pool each row is in, as a number below ``count``."""
 
-    codes: NDArray[np.int64]
+    codes: Ints
     count: int
 
-    def counts(self, mask: Mask) -> NDArray[np.int64]:
+    def counts(self, mask: Mask) -> Ints:
         """How many rows of each pool are of these."""
         return np.bincount(self.codes[mask], minlength=self.count)
 
@@ -147,7 +145,7 @@ def _enough(target: Promise, seen: RowsSeen, pools: Pools) -> Mask:
     return np.asarray(held >= target.needed(available))
 
 
-def _covered(policy: Certificate, target: Promise, seen: RowsSeen, everyone: RowsSeen) -> NDArray[np.int64]:
+def _covered(policy: Certificate, target: Promise, seen: RowsSeen, everyone: RowsSeen) -> Ints:
     """The size of each pool that the promise covers, 0 for the others."""
     assert everyone.pools is not None
     sizes = everyone.pools.counts(everyone.rows if policy.group_rows == "all" else seen.rows)

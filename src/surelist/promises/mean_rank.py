@@ -14,9 +14,9 @@ from typing import Literal
 import msgspec
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._arrays import Floats
 from surelist._files import hold, parse, writing
 from surelist.errors import InvalidInput, PolicyFileError
 from surelist.promises.evidence import hold_rows
@@ -24,8 +24,6 @@ from surelist.promises.evidence import hold_rows
 FORMAT = 1
 KNOTS = 10_000  # scores that are kept of each column; ranks between them are interpolated
 TINY = 1e-18  # below half of one of all scores that there could be
-
-Floats = NDArray[np.float64]
 
 
 class Ranks(Struct, frozen=True, forbid_unknown_fields=True):
@@ -84,7 +82,7 @@ class MeanRank(Struct, frozen=True, forbid_unknown_fields=True):
     format: int
     columns: dict[str, Ranks]
 
-    def __call__(self, scores: Mapping[object, object]) -> NDArray[np.float64]:
+    def __call__(self, scores: Mapping[object, object]) -> Floats:
         """One score per candidate, from 0 to 1.
 
         Parameters

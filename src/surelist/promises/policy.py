@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist import _numerals as numerals
+from surelist._arrays import Ints, Mask
 from surelist.drawing import axes
 from surelist.drawing.display import Display, Displayed
 from surelist.errors import InvalidInput, PoolWarning
@@ -31,9 +32,6 @@ from surelist.promises.options import GroupKey
 from surelist.promises.promise import About
 from surelist.promises.state import Certificate, Cutoff
 from surelist.promises.wording import TwoLines, two_lines
-
-if TYPE_CHECKING:
-    from surelist._check import Mask
 
 
 class ExcessBound(Struct, frozen=True):
@@ -351,7 +349,7 @@ def as_policy(policy: object) -> Policy:
     raise InvalidInput("policy", expected="a Policy or the path of its file", got=check.shown(policy))
 
 
-def _rows_of(values: object, rows: NDArray[np.int64]) -> Any:
+def _rows_of(values: object, rows: Ints) -> Any:
     """Some rows of a column, or of a mapping of columns; None stays None."""
     if isinstance(values, Mapping):
         return {name: np.asarray(each)[rows] for name, each in values.items()}

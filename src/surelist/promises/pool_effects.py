@@ -11,9 +11,9 @@ import warnings
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from surelist import _numerals as numerals
+from surelist._arrays import Floats, Ints, Mask
 from surelist._randomness import fresh_generator
 from surelist._scipy import special
 from surelist.errors import PoolWarning
@@ -39,7 +39,7 @@ class PoolEffect(Struct, frozen=True):
     failure_rate: float
 
 
-def pool_effect(sizes: NDArray[np.int64], totals: NDArray[np.int64], alpha: float) -> PoolEffect:
+def pool_effect(sizes: Ints, totals: Ints, alpha: float) -> PoolEffect:
     """Test whether listed qualified rows, ``totals`` of the ``sizes`` of each pool, cluster in pools."""
     pools, rows = len(sizes), int(sizes.sum())
     rate = float(totals.sum()) / rows
@@ -51,9 +51,7 @@ def pool_effect(sizes: NDArray[np.int64], totals: NDArray[np.int64], alpha: floa
     return PoolEffect(pools, inflation, chance_of_spread(sizes, totals), failure)
 
 
-def chance_of_spread(
-    sizes: NDArray[np.int64], totals: NDArray[np.int64], rng: np.random.Generator | None = None
-) -> float:
+def chance_of_spread(sizes: Ints, totals: Ints, rng: np.random.Generator | None = None) -> float:
     """An exact p-value for "rows are independent", by permutation; small where totals spread between pools.
 
     Given its total, every place of the flags among independent rows is equally likely, whatever the sizes
@@ -81,18 +79,14 @@ def chance_of_spread(
     return float(np.mean(spread >= spread[0, 0] * (1 - 1e-9)))
 
 
-def _turned(
-    pool: NDArray[np.int64], flags: NDArray[np.bool_], step: int, turns: int, pools: int
-) -> NDArray[np.float64]:
+def _turned(pool: Ints, flags: Mask, step: int, turns: int, pools: int) -> Floats:
     """Flags in each pool after each turn of the flags against the pools, the first turn by nothing."""
     at = np.flatnonzero(flags)
     counts = [np.bincount(pool[(at + step * turn) % len(pool)], minlength=pools) for turn in range(turns)]
     return np.array(counts, dtype=np.float64)
 
 
-def _part(
-    sizes: NDArray[np.int64], totals: NDArray[np.int64], rng: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _part(sizes: Ints, totals: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
     """No more pools and rows than are looked at, drawn without regard to flags."""
     if len(sizes) > MOST_POOLS:
         drawn = rng.choice(len(sizes), MOST_POOLS, replace=False)

@@ -24,9 +24,7 @@ from surelist.promises.conditions import Proved
 from surelist.promises.options import checked, fields_of, required
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from surelist._arrays import Floats, Ints
     from surelist.promises.curve import CurveRows, PromiseCurve
     from surelist.promises.evidence import Evidence
     from surelist.promises.judging import RowsSeen, ShareSeen
@@ -261,7 +259,7 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
         """What the list of a pool of another size holds on average; None where nothing is said of it."""
         return None
 
-    def needed(self, available: NDArray[np.int64]) -> NDArray[np.int64]:
+    def needed(self, available: Ints) -> Ints:
         """For promises about pools: what the list of a pool must hold that has so many qualified
         candidates."""
         raise NotImplementedError
@@ -379,7 +377,7 @@ class Proof(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
         """What each list length would carry, each point for a promise fixed beforehand."""
         return None
 
-    def is_of(self, scores: NDArray[np.float64]) -> bool:
+    def is_of(self, scores: Floats) -> bool:
         """For promises about one pool: whether these are its scores, in any order."""
         raise NotImplementedError
 
@@ -387,7 +385,7 @@ class Proof(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
         """The shares that are tested on rows which it never saw."""
         return cutoff.target.shares_seen(cutoff, policy, seen)
 
-    def chance_short(self, cutoff: Cutoff, sizes: NDArray[np.int64], missed: int) -> float | None:
+    def chance_short(self, cutoff: Cutoff, sizes: Ints, missed: int) -> float | None:
         """For promises about pools: P(as many of pools of these sizes fall short); None where that is not
         known."""
         return None

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._arrays import Column, Floats, Ints, Mask
 from surelist._names import option
 from surelist._randomness import fresh_bytes
 from surelist.errors import InvalidInput
@@ -23,8 +23,6 @@ from surelist.promises.state import Thinning
 if TYPE_CHECKING:
     from surelist.promises.terms import Terms
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 BY_CHANCE = 1e-9  # how often labels that were drawn as is said may be refused
 
@@ -77,7 +75,7 @@ class SampledLabels(Struct, frozen=True, eq=False):
     def __len__(self) -> int:
         return len(self.labels)
 
-    def read(self, rows: int, *, amounts: bool = False) -> tuple[Mask, check.Column]:
+    def read(self, rows: int, *, amounts: bool = False) -> tuple[Mask, Column]:
         """Which rows were drawn, and which of those are qualified; of amounts, what they are worth."""
         if amounts:
             read, _ = check.as_values(self.labels, missing="unqualified")
@@ -155,7 +153,7 @@ def require_drawn(missing: Mask, missing_labels: str) -> int:
     return count
 
 
-def thin(scores: Floats, sampled: SampledLabels, terms: Terms) -> tuple[Mask, check.Column, Thinning, int]:
+def thin(scores: Floats, sampled: SampledLabels, terms: Terms) -> tuple[Mask, Column, Thinning, int]:
     """Rows to keep, who is qualified (of amounts: what they are worth), how many drawn labels are missing.
 
     Kept flags are i.i.d. with the lowest rate, whatever the label. Below ``lowest_score`` labels are not
@@ -247,11 +245,11 @@ class Draw(Struct, frozen=True):
         """The secret number that decides at the end."""
         return float(self._generator(0).random())
 
-    def order(self, units: int) -> NDArray[np.int64]:
+    def order(self, units: int) -> Ints:
         """The order in which the units are counted; a table has none that could be trusted."""
         return self._generator(1).permutation(units)
 
-    def coins(self, rows: int) -> NDArray[np.float64]:
+    def coins(self, rows: int) -> Floats:
         """One number per row, for rows kept by chance."""
         return self._generator(2).random(rows)
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._arrays import Mask
 from surelist._randomness import fresh_bits
 from surelist.errors import InvalidInput, NotCertifiable, Shortfall
 from surelist.promises.phrases import at_least
@@ -131,7 +131,7 @@ def ratios_of(shift: object) -> Any:
     return shift and shift.ratios
 
 
-def keep_rows(given: DensityRatio, rows: int) -> tuple[NDArray[np.bool_], Shift]:
+def keep_rows(given: DensityRatio, rows: int) -> tuple[Mask, Shift]:
     """Rejection sampling [theory: shift]: the kept rows are i.i.d. from the pool's population."""
     bound = check.as_positive(given.bound, "bound")
     ratio = check.as_weights(given.ratios, rows, bound, "ratios") / bound

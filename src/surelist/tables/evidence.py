@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._arrays import Column
 from surelist._dataclasses import dataclass
 from surelist._names import option
 from surelist.errors import InvalidInput
@@ -226,7 +227,7 @@ class PooledRows:
     unscored: int
     scores: NDArray[np.float64]
     codes: NDArray[np.int64]
-    groups: check.Column | None = None
+    groups: Column | None = None
 
     @property
     def counts(self) -> TableEvidence:
@@ -263,7 +264,7 @@ def pooled_rows(
     return PooledRows(counted, pools, unscored, fetched[SCORE], _codes(fetched[POOL]), groups)
 
 
-def _groups(values: Any, names: Mapping[str, str | None]) -> check.Column:
+def _groups(values: Any, names: Mapping[str, str | None]) -> Column:
     missing = sum(each is None for each in values)
     if missing:
         raise InvalidInput(
@@ -274,7 +275,7 @@ def _groups(values: Any, names: Mapping[str, str | None]) -> check.Column:
     return np.asarray([str(each) for each in values], dtype=object)
 
 
-def pool_totals(counted: CalibrationRows, threshold: float) -> tuple[check.Column, check.Column]:
+def pool_totals(counted: CalibrationRows, threshold: float) -> tuple[Column, Column]:
     """Rows of each pool, and how many of them are qualified and score at least ``threshold``."""
     columns = counted.evidence[None].scores.columns
     assert columns.pool is not None

@@ -14,9 +14,9 @@ from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from surelist import _numerals as numerals
+from surelist._arrays import Ints
 from surelist._files import hold
 from surelist.bounds.pools import EThreshold, stake_for
 from surelist.errors import NotCertifiable
@@ -223,7 +223,7 @@ def other_numbers(
             yield k, float(rows.scores[count - 1])
 
 
-def _fewest(rows: PoolRows, test: EThreshold, order: NDArray[np.int64]) -> int | None:
+def _fewest(rows: PoolRows, test: EThreshold, order: Ints) -> int | None:
     """Fewest best qualified rows that certify, whole runs of ties; None where all of them do not."""
     ends = np.append(np.flatnonzero(np.diff(rows.scores)), rows.qualified - 1) + 1
     if not rows.qualified or not test.certified(rows.totals(rows.qualified)[order]):

@@ -24,9 +24,7 @@ from surelist.promises.promise import Level, Needs, Promise, Proof
 from surelist.promises.state import Certificate, Certified, Cutoff, Requirement, Step
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from surelist._arrays import Ints
     from surelist.promises.curve import CurveRows, PromiseCurve
     from surelist.promises.evidence import Evidence
     from surelist.promises.terms import Terms
@@ -101,7 +99,7 @@ class CountPromise(Promise, frozen=True):
         """What each list length would carry."""
         return None
 
-    def chance_short(self, cutoff: Cutoff, sizes: NDArray[np.int64], missed: int) -> float | None:
+    def chance_short(self, cutoff: Cutoff, sizes: Ints, missed: int) -> float | None:
         """P(as many of pools of these sizes fall short)."""
         return None
 
@@ -239,7 +237,7 @@ class Counts(Proof, tag="counts", frozen=True):
     def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve | None:
         return cutoff.promised(CountPromise).curve(cutoff, rows)
 
-    def chance_short(self, cutoff: Cutoff, sizes: NDArray[np.int64], missed: int) -> float | None:
+    def chance_short(self, cutoff: Cutoff, sizes: Ints, missed: int) -> float | None:
         return cutoff.promised(CountPromise).chance_short(cutoff, sizes, missed)
 
 

@@ -8,9 +8,9 @@ import math
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._arrays import Floats
 from surelist._files import hold
 from surelist._numerals import of_every
 from surelist.bounds.precision import false_share_rank
@@ -86,7 +86,7 @@ class ConformalList(Proof, tag="false-share", frozen=True):
     above: int
     fingerprint: str
 
-    def is_of(self, scores: NDArray[np.float64]) -> bool:
+    def is_of(self, scores: Floats) -> bool:
         return self.fingerprint == scores_fingerprint(scores)
 
     def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
@@ -131,6 +131,6 @@ class ConformalList(Proof, tag="false-share", frozen=True):
         return "It is about lists of this one pool, on average over all that was left to chance."
 
 
-def scores_fingerprint(scores: NDArray[np.float64]) -> str:
+def scores_fingerprint(scores: Floats) -> str:
     """SHA-256 of a pool's scores, in any order."""
     return hashlib.sha256(np.sort(scores).astype("<f8").tobytes()).hexdigest()

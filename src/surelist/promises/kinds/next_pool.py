@@ -11,10 +11,10 @@ from typing import Annotated
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist import bounds
+from surelist._arrays import Floats, Ints
 from surelist._files import hold
 from surelist._numerals import count, of_every
 from surelist.bounds.pools import pac_pool_rank, pool_rank
@@ -135,7 +135,7 @@ class NextPool(Promise, tag="next-pool", kw_only=True, frozen=True):
             return f"at least {100 * self.recall:g}% of every pool's own qualified candidates kept"
         return f"at least {phrases.qualified(self.k or 0)} in every pool"
 
-    def needed(self, available: NDArray[np.int64]) -> NDArray[np.int64]:
+    def needed(self, available: Ints) -> Ints:
         """How many qualified candidates the list of a pool must hold that has so many."""
         if self.recall is None:
             return np.full(len(available), self.k)
@@ -170,7 +170,7 @@ class NextPool(Promise, tag="next-pool", kw_only=True, frozen=True):
         proof = PoolRank(pools, rank, short, int(np.count_nonzero(reached == math.inf)))
         return Certified((Step(0, rank, threshold),), rows.rows, rows.qualified, proof)
 
-    def _reached(self, evidence: Evidence) -> NDArray[np.float64]:
+    def _reached(self, evidence: Evidence) -> Floats:
         """Where each pool reaches the promise; under one cutoff for all groups, the promises to all of them
         [theory: common-cutoff]."""
         parts = [
@@ -250,7 +250,7 @@ class PoolRank(Proof, tag="next-pool", frozen=True):
         hold(0 <= self.short < self.rank, "too many pools never reach the target")
         hold(0 <= self.empty < self.pools <= cutoff.rows, "the pool counts are impossible")
 
-    def chance_short(self, cutoff: Cutoff, sizes: NDArray[np.int64], missed: int) -> float:
+    def chance_short(self, cutoff: Cutoff, sizes: Ints, missed: int) -> float:
         if missed == 0:
             return 1.0
         # as many new pools below the rank-th of the calibration pools, all of them exchangeable

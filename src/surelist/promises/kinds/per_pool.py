@@ -8,10 +8,10 @@ from typing import Annotated
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist import bounds
+from surelist._arrays import Floats, Ints
 from surelist._names import option
 from surelist._numerals import about, number
 from surelist.bounds.collection import block_pool_count, pool_rates
@@ -230,10 +230,10 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
         )
         return Largest(float(enough))
 
-    def needed(self, available: NDArray[np.int64]) -> NDArray[np.int64]:
+    def needed(self, available: Ints) -> Ints:
         return np.full(len(available), self.k)
 
-    def chance_short(self, cutoff: Cutoff, sizes: NDArray[np.int64], missed: int) -> float:
+    def chance_short(self, cutoff: Cutoff, sizes: Ints, missed: int) -> float:
         # the highest threshold and the smallest pool: the others fall short less often
         fewest = min(step.critical_count for step in cutoff.steps)
         return short_pools(cutoff.rows, fewest, self.k, int(sizes.min()), len(sizes), missed)
@@ -241,12 +241,12 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
     def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve:
         """The largest of some numbers that each count certifies for the smallest pool."""
 
-        def certified(_: NDArray[np.int64], held: NDArray[np.int64]) -> NDArray[np.float64]:
+        def certified(_: Ints, held: Ints) -> Floats:
             size, most = self.sizes[0], int(held.max(initial=0))
             tried = np.unique(np.geomspace(1, min(size, max(most, 1)), MOST_K).round().astype(int)).tolist()
             tried = sorted({*tried, self.k})
             needed = [replace(self, k=k).count_at(size, rows.rows, 0, cutoff.level) for k in tried]
-            numbers: NDArray[np.float64] = np.asarray([0, *tried], dtype=np.float64)
+            numbers: Floats = np.asarray([0, *tried], dtype=np.float64)
             return numbers[np.searchsorted(needed, held, side="right")]
 
         return rows.drawn(cutoff, float(self.k), certified)

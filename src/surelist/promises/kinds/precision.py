@@ -13,10 +13,10 @@ from typing import Annotated
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist import bounds
+from surelist._arrays import Floats, Ints, Mask
 from surelist._files import hold
 from surelist._numerals import about, number, of_every
 from surelist.bounds._tails import safe
@@ -31,9 +31,6 @@ from surelist.promises.options import SHARE, share_option
 from surelist.promises.phrases import counted, percent
 from surelist.promises.promise import Level, PageChoice, Promise, Proof
 from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 STARTS = (0.02, 0.05, 0.12, 0.3)  # list shares where the walk begins if no plan says so
 START = share_option(
@@ -198,14 +195,14 @@ class Tested(Struct, frozen=True):
     chances: Floats
 
     @classmethod
-    def of(cls, scores: Floats, right: NDArray[np.bool_], thresholds: Floats, share: float) -> Tested:
+    def of(cls, scores: Floats, right: Mask, thresholds: Floats, share: float) -> Tested:
         ordered, hits = np.sort(scores), np.sort(scores[right])
         listed = len(ordered) - np.searchsorted(ordered, thresholds)
         held = len(hits) - np.searchsorted(hits, thresholds)
         return cls(listed, held, chances(listed, held, share))
 
 
-def in_a_row(passed: NDArray[np.bool_], at: int) -> int:
+def in_a_row(passed: Mask, at: int) -> int:
     """How many lists passed without a gap, the one at this place last."""
     failed = np.flatnonzero(~passed[:at])
     return at - (int(failed[-1]) if len(failed) else -1)
@@ -265,7 +262,7 @@ class FixedSequence(Proof, tag="fixed-sequence", frozen=True):
     def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve:
         alpha = cutoff.level.alpha * self.parts / self.starts
 
-        def certified(listed: NDArray[np.int64], held: NDArray[np.int64]) -> Floats:
+        def certified(listed: Ints, held: Ints) -> Floats:
             pairs = zip(listed.tolist(), held.tolist(), strict=True)
             return np.asarray([bounds.largest_rate(of, n, alpha) if of else 0.0 for of, n in pairs])
 

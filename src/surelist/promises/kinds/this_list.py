@@ -11,10 +11,10 @@ from typing import Annotated
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist import _numerals as numerals
+from surelist._arrays import Floats, Ints, Mask
 from surelist._files import hold
 from surelist.bounds.this_list import fixed_list, lower_counts, most_wrong_rows, upper_counts
 from surelist.drawing import axes
@@ -126,7 +126,7 @@ class ListHeld(Proof, tag="this-list", frozen=True):
     held: int
     fingerprint: str
 
-    def is_of(self, scores: NDArray[np.float64]) -> bool:
+    def is_of(self, scores: Floats) -> bool:
         return self.fingerprint == scores_fingerprint(scores)
 
     def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
@@ -176,8 +176,6 @@ class ListHeld(Proof, tag="this-list", frozen=True):
         return "It is about this one list of this one pool."
 
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 LINES = 12
 LEAST = 0.9  # of alpha, for “at least”; “at most” has the rest
 
@@ -314,9 +312,7 @@ def curve_of_best(
     return ListCurve(listed, thresholds, least, np.maximum(most, least), len(rows), alpha)
 
 
-def _fewest(
-    rows: Floats, kind: NDArray[np.bool_], thresholds: Floats, listed: Ints, pool: int, alpha: float
-) -> Ints:
+def _fewest(rows: Floats, kind: Mask, thresholds: Floats, listed: Ints, pool: int, alpha: float) -> Ints:
     """At least so many of each list are of this kind: two tables, each at half of alpha."""
     others, mine = np.sort(rows[~kind]), np.sort(rows[kind])
     beyond = len(others) - np.searchsorted(others, thresholds)  # rows of the other kind as high as the list

@@ -12,10 +12,10 @@ from typing import Annotated, Literal
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist import bounds
+from surelist._arrays import Floats, Mask
 from surelist._files import hold
 from surelist._numerals import about, of_every
 from surelist.bounds._tails import safe
@@ -31,8 +31,6 @@ from surelist.promises.options import share_option
 from surelist.promises.phrases import counted, percent
 from surelist.promises.promise import Level, PageChoice, Promise, Proof, Watched
 from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
-
-Floats = NDArray[np.float64]
 
 ACCEPTED = share_option(
     "For a triage: of the accepted, the share that is qualified.", "the share of the accepted"
@@ -248,7 +246,7 @@ class _Ended(Struct, frozen=True):
     part: Part = "half"
 
 
-def _ended(thresholds: Floats, tested: Tested, passed: NDArray[np.bool_], half: float) -> _Ended | None:
+def _ended(thresholds: Floats, tested: Tested, passed: Mask, half: float) -> _Ended | None:
     """None where no list passed."""
     if not passed.any():
         return None
