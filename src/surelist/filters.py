@@ -21,7 +21,7 @@ from surelist._names import option
 from surelist.errors import InvalidInput
 from surelist.ties import Salt
 
-ACCEPT, LOOK, REJECT = "accept", "look", "reject"  # the lists of a triage
+LISTS = ACCEPT, LOOK, REJECT = "accept", "look", "reject"  # the lists of a triage
 TRIAGE = "triage"  # the column that names them
 
 

@@ -11,6 +11,9 @@ from scipy import stats
 
 import surelist as sl
 from surelist.cli import run
+from surelist.workflows import watching
+from surelist.workflows.source import Source
+from surelist.workflows.tables import impact, select_table
 
 
 def judged(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -167,3 +170,49 @@ def test_the_command_line_reads_one_row_for_each_pool_and_list(tmp_path, capsys)
     told = ["watch", str(tmp_path / "state.json"), str(tmp_path / "audits.csv"), "--group", "list"]
     assert run([*told, "--policy", str(tmp_path / "policy.json"), "--audit-rate", "0.1"]) == 4
     assert "of those drawn 150 of 600 rejected are not qualified" in capsys.readouterr().out
+
+
+def test_from_a_file_everyone_may_be_drawn_and_the_others_of_the_band_stand_apart(tmp_path):
+    policy = made(accept=0.9, reject_recall=0.95)
+    scores = judged(np.random.default_rng(8), 400)[0]
+    (tmp_path / "pool.csv").write_text(
+        "id,score\n" + "".join(f"c{at},{s!r}\n" for at, s in enumerate(scores.tolist()))
+    )
+    source, columns = Source(tmp_path / "pool.csv"), {"score": "score"}
+    drawn, by_list = watching.write_audit(
+        source, policy, columns, 0.3, tmp_path / "drawn.csv", tmp_path / "band.csv"
+    )
+    lists = policy.triage(scores)
+    assert by_list == {name: int((lists[drawn] == name).sum()) for name in ("accept", "look", "reject")}
+    assert min(by_list.values()) > 0
+    audit, band = (
+        [line.split(",") for line in (tmp_path / name).read_text().splitlines()]
+        for name in ("drawn.csv", "band.csv")
+    )
+    assert audit[0] == band[0] == ["id", "score", "triage"]
+    assert [(row[0], row[2]) for row in audit[1:]] == [(f"c{row}", lists[row]) for row in drawn]
+    others = [f"c{row}" for row in np.flatnonzero(lists == "look") if row not in set(drawn)]
+    assert [row[0] for row in band[1:]] == others
+
+
+def test_reviews_of_the_band_who_were_not_drawn_count_neither_way():
+    told = sl.Monitor(RECALL, watching.ALPHA, audit_rate=0.1)
+    told.observe(drawn={"accept": 9, "look": 4, "reject": 9}, qualified={"accept": 8, "look": 2, "reject": 1})
+    numbers = watching.PoolNumbers(
+        100, 30, 2, {"accept": 8, "look": 2, "reject": 1}, 0, {"accept": 9, "look": 4, "reject": 9}
+    )
+    watched = watching.watch(RECALL, [watching.WatchedPool("p", numbers, 0.1)])
+    assert watched.evidence == (told.e_value,)
+
+
+def test_selection_rates_of_a_triage_are_of_those_accepted(tmp_path):
+    scores = judged(np.random.default_rng(8), 90)[0]
+    sex = np.where(np.arange(90) % 3, "f", "m")
+    rows = "".join(f"{s!r},{each}\n" for s, each in zip(scores.tolist(), sex, strict=True))
+    (tmp_path / "pool.csv").write_text("score,sex\n" + rows)
+    select_table(tmp_path / "pool.csv", RECALL, output=tmp_path / "lists.csv", score="score")
+    (table,) = impact(tmp_path / "pool.csv", tmp_path / "lists.csv", ["sex"], three_ways=True)
+    accepted = RECALL.triage(scores) == "accept"
+    assert {each.name: each.shortlisted for each in table.categories} == {
+        name: int(accepted[sex == name].sum()) for name in ("f", "m")
+    }

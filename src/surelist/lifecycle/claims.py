@@ -21,15 +21,13 @@ from surelist._files import hold
 from surelist._names import option
 from surelist.bounds import betting
 from surelist.errors import InvalidInput
-from surelist.filters import ACCEPT, LOOK, REJECT
+from surelist.filters import LISTS
 from surelist.lifecycle.bounded import Memory
 from surelist.lifecycle.state import Count, Rate, Share, State
 from surelist.promises.phrases import counted, percent
 from surelist.promises.policy import Policy
 from surelist.promises.promise import Watched
 from surelist.promises.state import Cutoff
-
-LISTS = (ACCEPT, LOOK, REJECT)
 
 
 class Outcomes(Struct, frozen=True, forbid_unknown_fields=True):

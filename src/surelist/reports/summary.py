@@ -181,6 +181,11 @@ def _listed(policy: Policy) -> str:
             "A candidate is shortlisted when the score is above the threshold; of those exactly at it, the "
             "hash of their id decides."
         )
+    if (below := policy.cutoffs[0].proof.looked_from) is not None:
+        return (
+            "A candidate is accepted when the score is at or above the threshold, and rejected when it is "
+            f"below {below!r}; people look at the others."
+        )
     return "A candidate is shortlisted when the score is at or above the threshold."
 
 

@@ -188,15 +188,14 @@ def select_file(
     with removing(output, output.with_suffix(".list")):
         with named(upload, name):
             done, read = run(workflows.select_source, source, policy, output=output, **names)
-            impact = (
-                run(workflows.impact, upload.path, output, columns.attributes) if columns.attributes else ()
-            )
+            wanted = (upload.path, output, columns.attributes, policy.three_ways)
+            impact = run(workflows.impact, *wanted) if columns.attributes else ()
         result = made_upload(output)
         facts = workflow_facts.selection_facts(
             done, (upload.sha256, upload.format), (result.sha256, result.format), impact
         )
         drawn, groups = None, dict[str, int]()
-        if review and not policy.three_ways:  # everyone is in the file, with the list that they are on
+        if review:
             drawn, groups = _laid_out(
                 runtime, source, policy, names, result, columns, read.decimal, audit_rate
             )
@@ -222,14 +221,20 @@ def _laid_out(
     runtime: Runtime, source: Source, policy: Policy, names: Mapping[str, str | None], result: Upload,
     columns: ChosenColumns, decimal: DecimalMark, audit_rate: float | None,
 ) -> tuple[list[int] | None, dict[str, int]]:  # fmt: skip
-    """A list ready to be reviewed, with those drawn for an audit; their row numbers, and counts by group."""
-    if audit_rate is None:
+    """A list ready to be reviewed, with those drawn for an audit; their row numbers, and counts by group.
+
+    Of a triage those whom people look at are reviewed, and its lists are the groups.
+    """
+    if audit_rate is None and not policy.three_ways:
         run(worklist.build, result.path, list_of(result), columns, decimal)
         return None, {}
-    with passing(runtime) as drawn:
-        rows, groups = run(watching.write_audit, source, policy, names, audit_rate, drawn)
-        run(worklist.build, result.path, list_of(result), columns, decimal, drawn if rows else None)
-    return rows, groups
+    with passing(runtime) as drawn, passing(runtime) as band:
+        rows, groups = run(watching.write_audit, source, policy, names, audit_rate, drawn, band)
+        if policy.three_ways:
+            columns = replace(columns, group=policy.list_column)
+        listed = band if policy.three_ways else result.path
+        run(worklist.build, listed, list_of(result), columns, decimal, drawn if rows else None)
+    return None if audit_rate is None else rows, groups
 
 
 @contextmanager
@@ -257,8 +262,12 @@ def select_rows(
     listed = hashlib.sha256(msgspec.json.encode(numbers)).hexdigest()
     pool = hashlib.sha256(body).hexdigest()
     facts = workflow_facts.selection_facts(done, (pool, "json"), (listed, "row numbers"))
-    drawn = None if audit_rate is None else watching.draw_audit(done.candidates, numbers, audit_rate)
-    made = SelectionMade(**asdict(facts), policy=digest, audit_rate=audit_rate, audit=drawn)
+    made = SelectionMade(**asdict(facts), policy=digest)
+    if audit_rate is not None:
+        lists = three_lists(body, policy, columns) if policy.three_ways else None
+        drawn = watching.draw_audit(done.candidates, numbers if lists is None else (), audit_rate)
+        groups = {} if lists is None else watching.drawn_by_list(lists, drawn)
+        made = replace(made, audit_rate=audit_rate, audit=drawn, audit_groups=groups)
     return made, sent.at(numbers)
 
 

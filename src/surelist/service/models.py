@@ -157,7 +157,7 @@ class SelectOptions(FileOptions):
         gt=0,
         lt=1,
         description="With `watch`, for a share of all qualified and rows in JSON: everyone who is not "
-        "shortlisted is drawn with this probability for a review. The same for every pool of a policy.",
+        "shortlisted (of a triage: everyone) is drawn with this probability. The same for all pools.",
     )
 
     @property
@@ -352,7 +352,7 @@ class Finish(Options):
     missed: Count | dict[str, Count] | None = Field(
         default=None,
         description="Where an audit was drawn: how many of those drawn are qualified, by group where "
-        "there are groups.",
+        "there are groups, by list of a triage.",
     )
     unaudited: Count | dict[str, Count] | None = Field(
         default=None, description="How many of those drawn will never be reviewed."

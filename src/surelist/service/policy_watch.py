@@ -21,7 +21,7 @@ from surelist.service.record.reviews import Closing
 from surelist.service.record.view import View
 from surelist.service.reviewing import KnownList
 from surelist.workflows import watching
-from surelist.workflows.watching import Count, PoolNumbers, WatchedPool, WatchedPromise, total_of
+from surelist.workflows.watching import LISTS, Count, PoolNumbers, WatchedPool, WatchedPromise, total_of
 
 SHOWN = 200  # pools of a policy in pictures and tables
 
@@ -53,9 +53,13 @@ def record_watched(view: View, ident: str, made: SelectionMade, *, key: Key | No
 
 
 class AuditOffer(NamedTuple):
-    """What a pool's page offers: an audit, at which rate in percent where that was fixed before."""
+    """What a pool's page offers: an audit, at which rate in percent where that was fixed before.
+
+    ``three``: of everyone on three lists, else of those who are not listed.
+    """
 
     fixed: str | None
+    three: bool
 
 
 def audit_offer(view: View, saved: SavedPolicy) -> AuditOffer | None:
@@ -64,7 +68,7 @@ def audit_offer(view: View, saved: SavedPolicy) -> AuditOffer | None:
         return None
     before = view.watched(saved.hash)
     rate = before[0].event.audit_rate if before else None
-    return AuditOffer(None if rate is None else f"{100 * rate:.6g}")
+    return AuditOffer(None if rate is None else f"{100 * rate:.6g}", saved.policy.three_ways)
 
 
 @retried
@@ -85,20 +89,23 @@ def finish(
         made.audit_here and not known.kept
     ):
         outcomes = {}  # the list is gone, and with it who was of which group or audit: nothing is known
-    require_complete(
-        marks.counts()["split"], made.to_review - len(outcomes), missing, "they then speak for the promise"
-    )
+    told = (
+        bool(made.lists) and audit is not None
+    )  # those drawn, in numbers; the rest of a band counts nothing
+    left = 0 if told else made.to_review - len(outcomes)
+    require_complete(marks.counts()["split"], left, missing, "they then speak for the promise")
     if made.audit_here and not known.kept:
         view.forget_list(ident, "its time was up").result()
     listed = {name: each for name, each in outcomes.items() if name not in known.audited}
     counts = watching.counts_of(
-        saved.policy, made.candidates, made.groups, made.shortlisted, listed, known.groups
+        saved.policy, made.candidates, made.groups, made.reviewed_anyway, listed, known.groups
     )
     if made.audit_here:
         others = {name: each for name, each in outcomes.items() if name in known.audited}
         audit = watching.audit_of(saved.policy, made.drawn, made.audit_groups, others, known.groups)
     if audit is not None:
-        counts = replace(counts, missed=audit[0], unaudited=audit[1])
+        drawn = made.audit_groups if made.lists else None
+        counts = replace(counts, missed=audit[0], unaudited=audit[1], drawn=drawn)
     closing = Closing(ident, saved.hash, counts, until, len(closings))
     after = watching.watch(saved.policy, watched_pools(view, saved.hash, {**closings, ident: counts}))
     alarm = None
@@ -120,10 +127,25 @@ def _audit_counts(
         raise InvalidInput(
             "missed", "expected how many of those drawn for the audit are qualified; the API takes it."
         )
+    if made.lists:
+        return _by_list(made, missed), _by_list(made, unaudited or dict.fromkeys(LISTS, 0), missed)
     said = total_of(missed) + total_of(unaudited)
     if said > made.drawn:
         raise InvalidInput("missed", f"{made.drawn:,} were drawn for the audit, and {said:,} are counted.")
     return missed, unaudited or 0
+
+
+def _by_list(made: SelectionMade, said: Count, beside: Count = 0) -> Count:
+    """What is said of those drawn from a triage, for each of its lists."""
+    if not isinstance(said, dict) or said.keys() != set(LISTS):
+        raise InvalidInput("missed", f"expected a number for each list of the triage: {', '.join(LISTS)}.")
+    for each, drawn in made.audit_groups.items():
+        counted = said[each] + (beside[each] if isinstance(beside, dict) else 0)
+        if counted > drawn:
+            raise InvalidInput(
+                "missed", f"{drawn:,} of {each!r} were drawn for the audit, and {counted:,} are counted."
+            )
+    return said
 
 
 def require_complete(split: int, left: int, missing: bool, then: str) -> None:
@@ -151,6 +173,7 @@ class PoolLine:
     at: str
     candidates: int
     listed: int
+    to_review: int
     yes: int | None
     reviewed: int
     finished: bool
@@ -173,7 +196,7 @@ def life(view: View, saved: SavedPolicy) -> dict[str, object]:
     return {
         "watched": watched, "pools": pools[::-1], "more": len(newest) > SHOWN,
         "needs_audit": watched.standing is None and watching.needs_audit(saved.policy),
-        "waiting": waiting,
+        "waiting": waiting, "three": saved.policy.three_ways,
         "evidence": history.evidence(watched.evidence, watched.alarm_at) if watched.evidence else None,
         "lengths": history.lengths(shares) if len(shares) > 1 else None,
         "gaps": history.drifts(gaps) if len(gaps) > 1 else None,
@@ -186,7 +209,7 @@ def _pool(view: View, entry: Entry[SelectionMade], closings: Container[str]) -> 
     drifts = [each for each in made.checks if each.kind == "drift"]
     return PoolLine(
         id=entry.subject, name=view.title(entry), at=entry.at, candidates=made.candidates,
-        listed=made.shortlisted, yes=None if counts["seen"] else counts["yes"],
+        listed=made.shortlisted, to_review=made.to_review, yes=None if counts["seen"] else counts["yes"],
         reviewed=sum(counts.values()), finished=entry.subject in closings, watched=made.watched,
         why_not=made.not_watched, drift=[each.message for each in drifts if each.warns],
         gap=max((each.gap for each in drifts if each.gap is not None), default=None),

@@ -18,6 +18,7 @@ from narwhals.dtypes import DType
 from surelist._check import DecimalMark
 from surelist._dataclasses import dataclass, replace
 from surelist.errors import InvalidInput
+from surelist.filters import ACCEPT, TRIAGE
 from surelist.tables.csv_text import names_in, origin_of
 from surelist.tables.engines.duckdb import label_in, literal, number_in, quoted
 from surelist.tables.hints import Hints
@@ -195,14 +196,17 @@ def convert(path: Path, output: Path) -> None:
 
 
 def category_counts(
-    pool: Path, shortlist: Path, attributes: tuple[str, ...]
+    pool: Path, shortlist: Path, attributes: tuple[str, ...], three_ways: bool = False
 ) -> dict[tuple[str, ...], tuple[int, int]]:
-    """(candidates, shortlisted) per combination of attribute values; empty ones are unknown."""
-    everyone, listed = (_counted(path, attributes) for path in (pool, shortlist))
+    """(candidates, shortlisted) per combination of attribute values; empty ones are unknown.
+
+    The file of a triage has everyone, and those accepted are counted.
+    """
+    everyone, listed = _counted(pool, attributes), _counted(shortlist, attributes, three_ways)
     return {names: (size, listed.get(names, 0)) for names, size in everyone.items()}
 
 
-def _counted(path: Path, attributes: tuple[str, ...]) -> dict[tuple[str, ...], int]:
+def _counted(path: Path, attributes: tuple[str, ...], accepted: bool = False) -> dict[tuple[str, ...], int]:
     with _opened(path) as (ask, names):
         for name in attributes:
             if name not in names:
@@ -213,7 +217,8 @@ def _counted(path: Path, attributes: tuple[str, ...]) -> dict[tuple[str, ...], i
             f"IN ('', 'unknown', 'n/a', 'na') THEN 'unknown' ELSE CAST({quoted(a)} AS VARCHAR) END"
             for a in attributes
         )
-        return {tuple(row[:-1]): row[-1] for row in ask(f"SELECT {parts}, count(*) FROM input GROUP BY ALL")}
+        who = f"input WHERE {quoted(TRIAGE)} = {literal(ACCEPT)}" if accepted else "input"
+        return {tuple(row[:-1]): row[-1] for row in ask(f"SELECT {parts}, count(*) FROM {who} GROUP BY ALL")}
 
 
 def _doubts(columns: tuple[Column, ...]) -> tuple[str, ...]:

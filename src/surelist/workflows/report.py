@@ -67,5 +67,5 @@ def _selection(policy: Policy, pool: Path, attributes: tuple[str, ...]) -> Selec
     with temporary_folder() as folder:
         output = folder / f"shortlist.{kind}"
         done = workflows.select_table(pool, policy, output=output)
-        impact = workflows.impact(pool, output, attributes) if attributes else ()
+        impact = workflows.impact(pool, output, attributes, policy.three_ways) if attributes else ()
         return selection_facts(done, (sha256_of(pool), kind), (sha256_of(output), kind), impact)

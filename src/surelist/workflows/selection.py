@@ -17,6 +17,7 @@ import numpy as np
 from surelist import _check as check
 from surelist._check import Dialect, OnBadRows
 from surelist.errors import InvalidInput
+from surelist.filters import LISTS
 from surelist.promises import pool_checks
 from surelist.promises.conditions import refuse_earlier
 from surelist.promises.policy import Policy, as_policy
@@ -194,7 +195,8 @@ def select_columns(columns: Mapping[str, Any], policy: Policy) -> tuple[list[int
     listed = Counter(str(columns["group"][row]) for row in chosen) if policy.filter.grouped else Counter()
     counts = {name: (size, listed[name]) for name, size in sorted(sizes.items())}
     checks = policy.checks_of(array, columns.get("group"), mask, columns.get("pool"))
-    three = dict(Counter(policy.triage(scores).tolist())) if policy.three_ways else None
+    lists = Counter(policy.triage(scores).tolist()) if policy.three_ways else None
+    three = None if lists is None else {name: lists[name] for name in LISTS}
     return chosen, Selection(len(array), len(chosen), counts, checks=checks, triage=three)
 
 

@@ -326,11 +326,14 @@ def admit(path: Path, hints: Hints, adopted: Path) -> tuple[int, list[str], Orig
     return rows, names, origin
 
 
-def impact(pool: str | Path, shortlist: str | Path, attributes: Sequence[str]) -> list[audit.ImpactTable]:
+def impact(
+    pool: str | Path, shortlist: str | Path, attributes: Sequence[str], three_ways: bool = False
+) -> list[audit.ImpactTable]:
     """Selection rates by each attribute, and by all of them together where there are several."""
     wanted: list[tuple[str, ...]] = [(name,) for name in attributes]
     if len(attributes) > 1:
         wanted.append(tuple(attributes))
     return [
-        audit.impact_table(names, category_counts(Path(pool), Path(shortlist), names)) for names in wanted
+        audit.impact_table(names, category_counts(Path(pool), Path(shortlist), names, three_ways))
+        for names in wanted
     ]

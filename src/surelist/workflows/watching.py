@@ -12,6 +12,9 @@ from msgspec import Struct, structs
 from surelist._dataclasses import dataclass
 from surelist._names import OptionNames
 from surelist.errors import InvalidInput
+from surelist.filters import LISTS as LISTS
+from surelist.filters import LOOK as LOOK
+from surelist.filters import TRIAGE
 from surelist.lifecycle.monitor import Monitor, Standing
 from surelist.lifecycle.reviewed import coins
 from surelist.promises.policy import Policy
@@ -31,13 +34,24 @@ def total_of(count: Count | None) -> int:
 
 
 class PoolNumbers(Struct, frozen=True, omit_defaults=True):
-    """What a pool's reviews show, as ``Monitor.observe`` takes it; ``missed`` where there is an audit."""
+    """What a pool's reviews show; ``missed`` where there is an audit: how many of those drawn are qualified.
+
+    Of a triage ``drawn``, ``missed`` and ``unaudited`` are by list, and the reviews of the others in the band
+    stand in ``qualified`` and ``unreviewed``: they are kept, and count neither for nor against it.
+    """
 
     pool_size: Count
     qualified: Count
     unreviewed: Count = 0
     missed: Count | None = None
     unaudited: Count = 0
+    drawn: dict[str, int] | None = None
+
+    def observed(self) -> dict[str, object]:
+        """The same as ``Monitor.observe`` takes it."""
+        if self.drawn is None:
+            return structs.asdict(self)
+        return {"drawn": self.drawn, "qualified": self.missed, "unreviewed": self.unaudited}
 
 
 @dataclass(frozen=True)
@@ -46,7 +60,7 @@ class WatchedPool:
 
     name: str
     reviewed: PoolNumbers | None = None
-    audit_rate: float | None = None  # of the unlisted, for a recall; that of the first pool holds for all
+    audit_rate: float | None = None  # that of the first pool holds for all
 
 
 @dataclass(frozen=True)
@@ -71,21 +85,40 @@ def draw_audit(candidates: int, listed: Sequence[int], audit_rate: float) -> lis
 
 
 def needs_audit(policy: Policy) -> bool:
-    """Whether this promise can be watched here only with an audit of those who are not listed."""
-    return all(cutoff.target.needs_audit for cutoff in policy.cutoffs) and not policy.three_ways
+    """Whether this promise can be watched here only with an audit."""
+    return all(cutoff.target.needs_audit for cutoff in policy.cutoffs)
+
+
+def drawn_by_list(lists: Sequence[str], drawn: Sequence[int]) -> dict[str, int]:
+    """Of a triage: how many on each list were drawn."""
+    return {name: sum(lists[row] == name for row in drawn) for name in LISTS}
 
 
 def write_audit(
-    source: Source, policy: Policy, names: Mapping[str, str | None], audit_rate: float, output: Path
-) -> tuple[list[int], dict[str, int]]:
-    """Draw the audit of a pool and write those drawn, with all columns; row numbers, and counts by group."""
+    source: Source, policy: Policy, names: Mapping[str, str | None], audit_rate: float | None, output: Path,
+    band: Path,
+) -> tuple[list[int], dict[str, int]]:  # fmt: skip
+    """Draw the audit of a pool and write those drawn, with all columns; row numbers, and counts by group.
+
+    Of a triage counts are by list, which a column names, and the others whom people look at go to ``band``.
+    """
     table = source.open()
     columns = read_columns(table, {role: names.get(role) for role in ("score", "group", "id")})
-    listed = policy.filter.select(columns["score"], columns.get("group"), columns.get("id"))
-    drawn = draw_audit(len(listed), np.flatnonzero(listed).tolist(), audit_rate)
-    write_sheet(output, table.columns, rows_at(table, drawn), [])
-    groups = columns.get("group")
-    return drawn, {} if groups is None else dict(Counter(str(groups[row]) for row in drawn))
+    rate = audit_rate or 0.0
+    if not policy.three_ways:
+        listed = policy.filter.select(columns["score"], columns.get("group"), columns.get("id"))
+        drawn = draw_audit(len(listed), np.flatnonzero(listed).tolist(), rate)
+        write_sheet(output, table.columns, rows_at(table, drawn), [])
+        groups = columns.get("group")
+        return drawn, {} if groups is None else dict(Counter(str(groups[row]) for row in drawn))
+    lists: list[str] = policy.triage(columns["score"]).tolist()
+    drawn = draw_audit(len(lists), (), rate)  # on whichever list
+    taken = set(drawn)
+    looked = [row for row, name in enumerate(lists) if name == LOOK and row not in taken]
+    for path, numbers in ((output, drawn), (band, looked)):
+        rows = [(*cells, lists[row]) for row, cells in zip(numbers, rows_at(table, numbers), strict=True)]
+        write_sheet(path, [*table.columns, TRIAGE], rows, [])
+    return drawn, drawn_by_list(lists, drawn) if audit_rate is not None else {}
 
 
 def audit_of(
@@ -93,7 +126,7 @@ def audit_of(
     group_of: Mapping[str, str],
 ) -> tuple[Count, Count]:  # fmt: skip
     """How many of an audit are qualified, and how many have no review; ``groups`` counts those drawn."""
-    if not policy.grouped:
+    if not policy.grouped and not policy.three_ways:
         return sum(outcomes.values()), drawn - len(outcomes)
     missed, seen = _by_group(policy, outcomes, group_of)
     return missed, {name: groups.get(name, 0) - count for name, count in seen.items()}
@@ -102,8 +135,8 @@ def audit_of(
 def _by_group(
     policy: Policy, outcomes: Mapping[str, bool], group_of: Mapping[str, str]
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """Reviews that say qualified, and all reviews, by group."""
-    seen = {str(cutoff.group): 0 for cutoff in policy.cutoffs}
+    """Reviews that say qualified, and all reviews, by group or by list of a triage."""
+    seen = dict.fromkeys(LISTS if policy.three_ways else (str(each.group) for each in policy.cutoffs), 0)
     qualified = dict(seen)
     for candidate, outcome in outcomes.items():
         seen[group_of[candidate]] += 1
@@ -118,8 +151,6 @@ def cannot_be_watched(policy: Policy, audit_rate: float | None = None) -> str | 
     """Why no alarm watches this promise; None where one does."""
     if policy.common:
         return "it is made to groups, and its lists without them: count reviews by group, with Monitor"
-    if policy.three_ways:
-        return "it has three lists, which reviews here are not counted by: use Monitor or surelist watch"
     try:
         Monitor(policy, ALPHA, audit_rate=audit_rate)
     except InvalidInput as error:
@@ -140,10 +171,11 @@ def cannot_count(
     nobody = {name: (size, 0) for name, (size, _) in groups.items()}
     counts = counts_of(policy, candidates, nobody, 0, {}, {})
     if audit_rate is not None:
-        none: Count = {str(each.group): 0 for each in policy.cutoffs} if policy.grouped else 0
-        counts = structs.replace(counts, missed=none)
+        none = audit_of(policy, 0, {}, {}, {})[0]
+        drawn = drawn_by_list([], []) if policy.three_ways else None
+        counts = structs.replace(counts, missed=none, drawn=drawn)
     try:
-        Monitor(policy, ALPHA, audit_rate=audit_rate).observe(**structs.asdict(counts))
+        Monitor(policy, ALPHA, audit_rate=audit_rate).observe(**counts.observed())
     except InvalidInput as error:
         return error.said(_ANYWHERE)
     return None
@@ -180,7 +212,7 @@ def watch(policy: Policy, pools: Sequence[WatchedPool]) -> WatchedPromise:
         if pool.reviewed is None:
             waiting = pool.name
             break
-        monitor.observe(**structs.asdict(pool.reviewed))
+        monitor.observe(**pool.reviewed.observed())
         evidence.append(monitor.e_value)
         if monitor.alarm:
             break

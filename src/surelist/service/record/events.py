@@ -13,7 +13,7 @@ from surelist.promises.policy import Policy
 from surelist.reports.evidence import Look, Question, RowsEvidence, SelectionFacts
 from surelist.service.record import marks as codes
 from surelist.service.record.event import Entry, Event, Names, Piece, Words, counted
-from surelist.workflows.watching import PoolNumbers, total_of
+from surelist.workflows.watching import LISTS, LOOK, PoolNumbers, total_of
 
 if TYPE_CHECKING:
     from surelist.service.record.verify import Story
@@ -152,9 +152,14 @@ class Listed(
     audit_here: bool = False
 
     @property
+    def reviewed_anyway(self) -> int:
+        """Those on the list; of a triage, those whom people look at."""
+        return self.lists[LOOK] if self.lists else self.shortlisted
+
+    @property
     def to_review(self) -> int:
         """How many are to be reviewed: the list, and those drawn for an audit that is reviewed here."""
-        return self.shortlisted + (self.drawn if self.audit_here else 0)
+        return self.reviewed_anyway + (self.drawn if self.audit_here else 0)
 
     @property
     def most_reviewed(self) -> int:
@@ -166,7 +171,10 @@ class Listed(
 
 
 class SelectionMade(Listed, frozen=True, kw_only=True):
-    """A shortlist by a policy. ``watched``: its reviews count for or against the promise."""
+    """A shortlist by a policy. ``watched``: its reviews count for or against the promise.
+
+    ``audit_groups`` has how many were drawn of each group, or of each list of a triage.
+    """
 
     action = "selection.made"
     looked_at = ("shortlist", "shortlists", "whether the policy was in use then")
@@ -175,8 +183,15 @@ class SelectionMade(Listed, frozen=True, kw_only=True):
     watched: bool = False
     not_watched: str | None = None
 
+    @property
+    def reviewed_anyway(self) -> int:
+        """Where an audit is reviewed here, without those of the band who are drawn: they are in the audit."""
+        drawn = self.audit_groups.get(LOOK, 0) if self.lists and self.audit_here else 0
+        return super().reviewed_anyway - drawn
+
     def said(self, subject: str, names: Names, seq: int) -> Words:
-        made = f"shortlisted {count(self.shortlisted)} of {counted(self.candidates, 'candidate')} of "
+        what = "accepted" if self.lists else "shortlisted"
+        made = f"{what} {count(self.shortlisted)} of {counted(self.candidates, 'candidate')} of "
         return [made, names.reviewed(subject), ", by the policy ", names.policy(self.policy), "."]
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
@@ -184,6 +199,11 @@ class SelectionMade(Listed, frozen=True, kw_only=True):
         if entry.subject in story.reviewable:
             story.problem(entry, "the same selection was made before")
         story.reviewable[entry.subject] = self
+        if self.lists and self.audit is not None:
+            by_list = self.audit_groups
+            possible = all(0 <= by_list[each] <= self.lists[each] for each in LISTS)
+            if not possible or sum(by_list.values()) != self.drawn:
+                story.problem(entry, "its audit is not of its three lists")
         if self.watched:
             before = story.watched.setdefault(self.policy, {})
             if (self.policy, self.pool_sha256) in story.pools:
@@ -269,6 +289,8 @@ class ReviewsClosed(Event, frozen=True, kw_only=True):
             story.problem(entry, "it is not about a selection")
             return
         qualified, missing = total_of(counts.qualified), total_of(counts.unreviewed)
+        if (made.audit_groups if made.lists and made.audit is not None else None) != counts.drawn:
+            story.problem(entry, "others are counted in its audit than were drawn")
         if total_of(counts.missed) + total_of(counts.unaudited) > made.drawn:
             story.problem(entry, "more are counted in its audit than were drawn")
         if made.audit_here:  # the audit was reviewed with the list

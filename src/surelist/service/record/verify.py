@@ -202,7 +202,12 @@ class Story:
         if total != self.reviews:
             self._add(f"the log tells of {self.reviews:,} reviews, but {total:,} are kept")
         for policy in self.watched.keys() & self.loaded.keys() - self.withdrawn:
-            if self.watch(policy).alarm is not None:
+            try:
+                alarm = self.watch(policy).alarm
+            except SurelistError as error:
+                self._add(f"what the reviews of policy {policy[:12]} are said to show is impossible: {error}")
+                continue
+            if alarm is not None:
                 self._add(f"the reviews of policy {policy[:12]} raise the alarm, but it was not withdrawn")
         for name, campaign in self.campaigns.items():
             if campaign.alarm and name not in self.ended:
