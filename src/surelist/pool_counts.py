@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec import Struct
 
 from surelist._arrays import Floats
 from surelist._dataclasses import dataclass
 
 
-@dataclass(frozen=True)
-class PoolCounts:
+class PoolCounts(Struct, frozen=True):
     """Candidates with a score, counted against rising ``marks``: the calibration rows' lowest score first,
     their highest last.
 

@@ -77,6 +77,18 @@ def test_of_many_scores_the_same_are_looked_at_on_both_sides():
     assert not hold_rows(rows.round(4), others.round(4))
 
 
+def test_a_fifth_of_the_rows_among_many_unlabelled_scores_is_noticed():
+    rng = np.random.default_rng(13)
+    scores, labels = population(rng, 500)
+    others, _ = population(rng, 500_000)
+    with pytest.raises(sl.InvalidInput, match="hold some of the calibration rows' own"):
+        sl.calibrate(
+            scores, labels, sl.Expected(5, 100), unlabelled=np.concatenate([scores[::5], others[100:]])
+        )
+    sl.calibrate(scores, labels, sl.Expected(5, 100), unlabelled=others)
+    sl.calibrate(scores.round(4), labels, sl.Expected(5, 100), unlabelled=others.round(4))
+
+
 def test_twins_on_one_side_are_no_sign():
     rng = np.random.default_rng(11)
     rows, others = rng.random(20_000).round(5), rng.random(20_000).round(5)

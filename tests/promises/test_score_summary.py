@@ -133,4 +133,8 @@ def test_scores_at_places_are_those_of_a_sort(spread):
     }[spread]
     places = np.sort(rng.choice(200_000, 50, replace=False))
     places[[0, -1]] = 0, len(scores) - 1
-    assert np.array_equal(at_places(scores, places), np.sort(scores)[places])
+    among, between = scores[[7, 150_000]], np.setdiff1d(np.nextafter(scores[:9], 2), scores)
+    for probes, shared in ((among, True), (np.append(between, among[0]), True), (between, False)):
+        found, same = at_places(scores, places, probes)
+        assert np.array_equal(found, np.sort(scores)[places])
+        assert same == shared

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from surelist._dataclasses import replace
 from surelist.cli import options as flags
 from surelist.cli import output as printed
 from surelist.cli.progress import PROGRESS

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 import click
 
 from surelist._check import Dialect
+from surelist._dataclasses import replace
 from surelist.cli import options as flags
 from surelist.cli import output as printed
 from surelist.cli.progress import PROGRESS

@@ -13,7 +13,7 @@ from surelist.score_summary import BINS, REACH, STEPS, USUAL, Bins, Reached, Row
 BLOCK = 1 << 16  # rows at a time: temporary arrays stay in the processor's cache
 FIRST = 1 << 13  # of the first block, where nearly every score is the smallest of its bin so far
 ZERO = int(REACH) * BINS  # where the usual bin of a score of 0 is in arrays of bins
-PLACED = 1 << 13  # bins that a place is looked for in
+PLACED = 1 << 14  # bins that a place is looked for in
 CODES = 2 * ZERO + 1  # enough for the usual bins, and for own ones with one below and one above
 
 
@@ -109,6 +109,15 @@ class _Space:
         np.copyto(codes, place, casting="unsafe")  # of what is not negative, the whole part
         return codes, zero
 
+    def numbers(self, block: Floats, low: float, per_unit: float) -> Ints:
+        """The even bins of scores, from 0 to PLACED."""
+        value, codes = self.one[: len(block)], self.whole[: len(block)]
+        np.subtract(block, low, out=value)
+        np.multiply(value, per_unit, out=value)
+        np.clip(value, 0, PLACED, out=value)
+        np.copyto(codes, value, casting="unsafe")
+        return codes
+
     def sum(self, scale: Scale, block: Floats) -> int:
         """The sum of ``Scale.digits``: of whole numbers up to 2^30, and exact."""
         if scale is not USUAL:
@@ -149,39 +158,34 @@ def _largest(scale: Scale, scores: Column) -> Floats:
     return -smallest
 
 
-def at_places(scores: Floats, places: Ints) -> Floats:
-    """The scores at these places of the rising order: counted in even bins, of which few are then sorted.
+def at_places(scores: Floats, places: Ints, probes: Floats) -> tuple[Floats, bool]:
+    """The scores at these places of the rising order, and whether any of the probes is a score: counted in
+    even bins, of which few are then sorted.
 
     Bins lie between the ends of a sample; scores beyond are in the first and the last. The number of a bin
     never falls when the score grows, so that places are exact whatever the sample was.
     """
     sample = scores[:: max(1, len(scores) >> 14)]
     low, width = float(sample.min()), float(sample.max()) - float(sample.min())
-    if not width or not 0 < PLACED / width < np.inf:
-        return np.asarray(np.sort(scores)[places])
+    per_unit = PLACED / width if width else 0.0
+    if not 0 < per_unit < np.inf:
+        ordered = np.sort(scores)
+        return ordered[places], bool(np.isin(probes, ordered).any())
     numbers, counts = np.empty(len(scores), dtype=np.uint16), np.zeros(PLACED + 1, dtype=np.int64)
-    space, start = _Space(), 0
-    for block in _blocks(scores):
-        value, codes = space.one[: len(block)], space.whole[: len(block)]
-        with np.errstate(over="ignore"):  # far beyond the sample: in the last bin
-            np.subtract(block, low, out=value)
-            np.multiply(value, PLACED / width, out=value)
-        np.clip(value, 0, PLACED, out=value)
-        np.copyto(codes, value, casting="unsafe")
-        found = np.bincount(codes)
-        counts[: len(found)] += found
-        numbers[start : start + len(block)] = codes
-        start += len(block)
+    space, start, one = _Space(), 0, np.int64(1)
+    with np.errstate(over="ignore"):  # far beyond the sample: in the last bin
+        for block in _blocks(scores):
+            codes = space.numbers(block, low, per_unit)
+            np.add.at(counts, codes, one)  # quicker than bincount
+            numbers[start : start + len(block)] = codes
+            start += len(block)
+        wanted = np.zeros(PLACED + 1, dtype=np.bool_)
+        wanted[space.numbers(probes, low, per_unit)] = True
     ends = np.cumsum(counts)
     held = np.searchsorted(ends, places, side="right")
-    wanted = np.zeros(PLACED + 1, dtype=np.bool_)
     wanted[held] = True
     parts = [slice(start, start + BLOCK) for start in range(0, len(scores), BLOCK)]
-    kept = np.sort(
-        np.concatenate(
-            [scores[each][np.flatnonzero(wanted.take(numbers[each], mode="clip"))] for each in parts]
-        )
-    )
+    kept = np.sort(np.concatenate([scores[each].compress(wanted.take(numbers[each])) for each in parts]))
     inside = np.where(wanted, counts, 0)
     first = np.cumsum(inside) - inside
-    return np.asarray(kept[first[held] + places - (ends - counts)[held]])
+    return kept[first[held] + places - (ends - counts)[held]], bool(np.isin(probes, kept).any())

@@ -287,7 +287,7 @@ def pool_rows(scores: Floats, labels: Mask | Floats, pools: object, *, by_rank: 
 
 
 BY_CHANCE = 1e-9  # that rows and others, drawn alike, are refused
-SCRAMBLED = np.uint64(0x9E3779B97F4A7C15)  # odd, without a pattern
+SCRAMBLED = np.uint64(0x3C6EF372FE94F82A)  # without a pattern, and even: the sign of a zero is no matter
 SORTED = 400_000  # scores of rows and others together, about, of which those that come twice are looked for
 
 
@@ -320,5 +320,5 @@ def _some(scores: Floats, total: int) -> Floats:
     if total <= SORTED:
         return scores
     most = np.uint64(2**64 // -(-total // SORTED) - 1)
-    blocks = (scores[at : at + SORTED] + 0.0 for at in range(0, len(scores), SORTED))  # one zero
+    blocks = (scores[at : at + SORTED] for at in range(0, len(scores), SORTED))
     return np.concatenate([each[each.view(np.uint64) * SCRAMBLED <= most] for each in blocks])

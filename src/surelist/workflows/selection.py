@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from surelist import _check as check
 from surelist._check import Dialect, OnBadRows
+from surelist._dataclasses import replace
 from surelist.errors import InvalidInput
 from surelist.filters import LISTS
 from surelist.promises import pool_checks

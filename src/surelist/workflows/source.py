@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from surelist._check import DecimalMark, EngineName, OnBadRows
-from surelist._dataclasses import dataclass, replace
+from surelist._dataclasses import replace
 from surelist._files import refuse_inputs
 from surelist._names import TABLES
 from surelist.errors import InvalidInput
@@ -75,8 +75,7 @@ def begins_as_json(start: bytes) -> bool:
     return _JSON_OBJECT.match(start) is not None
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(Struct, frozen=True):
     """A path or table, who reads it, what to do with bad rows, and the name a person knows it by."""
 
     table: Any

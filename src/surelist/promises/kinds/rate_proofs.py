@@ -17,13 +17,14 @@ from surelist.bounds.rank_chain import Block, chain_level, rank_chain
 from surelist.bounds.sampled import audit_count, edge_count
 from surelist.promises import phrases
 from surelist.promises.array_summary import at_places
-from surelist.promises.evidence import Evidence
+from surelist.promises.evidence import SORTED, Evidence
 from surelist.promises.kinds.counts import RatePromise
 from surelist.promises.phrases import counted, number, percent
 from surelist.promises.promise import Level, Proof
 from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
 
 MOST_ROWS = 20_000  # beyond, the exact rule's list is within a percent or two
+PROBES = 128  # rows that are looked for among many unlabelled scores, before the scores that come twice are
 
 
 class RankChain(Proof, tag="rank-chain", frozen=True):
@@ -81,13 +82,16 @@ def certify_chain(evidence: Evidence, target: RatePromise, level: Level) -> Cert
     assert evidence.others is not None
     if not chain_helps(evidence.rows, len(evidence.others)):
         return None
-    scores, good, unlabelled = evidence.scores, evidence.good, evidence.require_others()
+    scores, good, unlabelled = evidence.scores, evidence.good, evidence.others
     chain = rank_chain(len(scores), len(unlabelled), target.rate, level.alpha)
     hits = np.sort(scores[good])
     if chain.first > len(hits):
         return None
     sizes = np.array([block.size for block in chain.blocks], dtype=np.int64)
-    edges = at_places(unlabelled, len(unlabelled) - sizes)  # the score at which each block ends
+    step = 1 if len(unlabelled) <= SORTED else -(-len(scores) // PROBES)
+    edges, shared = at_places(unlabelled, len(unlabelled) - sizes, scores[::step])  # where each block ends
+    if shared:
+        evidence.require_others()
     ordered = np.sort(scores)
     inside = len(ordered) - np.searchsorted(ordered, edges)
     held = len(hits) - np.searchsorted(hits, edges)
