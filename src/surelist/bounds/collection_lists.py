@@ -27,7 +27,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from surelist._dataclasses import dataclass
+from msgspec import Struct
+
 from surelist.bounds._tails import MARGIN, hypergeometric_cdf, safe, smallest
 from surelist.bounds.collection import block_tail
 
@@ -35,8 +36,7 @@ NEAR = 1e-7  # a p-value this close to its level, relatively, is decided in whol
 COUNTING = Fraction(1, 5)  # of alpha, for the count of the first draw
 
 
-@dataclass(frozen=True)
-class Prefix:
+class Prefix(Struct, frozen=True):
     """A prefix of the ranking: free rows, how many of them were drawn, how many of those did not turn out
     qualified."""
 

@@ -21,9 +21,9 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 
 from surelist._arrays import Floats, Ints, Mask
-from surelist._dataclasses import dataclass
 from surelist.bounds._tails import quick_log_hypergeometric
 from surelist.bounds.collection import _as_sample
 from surelist.bounds.counts import critical_count
@@ -38,8 +38,7 @@ CHUNK = 4096  # numbers of relevant items gone through side by side
 NO_DROP = -1  # not even the lowest sampled relevant item certifies
 
 
-@dataclass(frozen=True)
-class ControlRule:
+class ControlRule(Struct, frozen=True):
     """``drops[n+]`` items may be dropped of n+ relevant ones in the sample; -1: not certifiable.
 
     ``level`` is the largest chance of a failure over every R, None where it was not gone through

@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from msgspec import Struct
 
 from surelist import _check as check
 from surelist._arrays import Floats
-from surelist._dataclasses import dataclass
 from surelist.bounds.counts import critical_count
 from surelist.errors import InvalidInput
 
@@ -41,8 +41,7 @@ def pac_pool_rank(pools: int, calibration_alpha: float, pool_alpha: float) -> in
     return pools - critical_count(pools, kept, calibration_alpha) + 1
 
 
-@dataclass(frozen=True)
-class EThreshold:
+class EThreshold(Struct, frozen=True):
     """The test behind an average over pools: wealth Π (1 + stake (Z_g - mean)) in a random order.
 
     Certified when the wealth ever reaches 1/alpha, or ends at ``uniform``/alpha or more. Factors are

@@ -26,10 +26,10 @@ from functools import lru_cache
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from surelist import _check as check
 from surelist._arrays import Floats
-from surelist._dataclasses import dataclass, replace
 from surelist._scipy import special
 from surelist.bounds._tails import log_binomial, safe
 from surelist.bounds.counts import Rate, critical_count
@@ -63,8 +63,7 @@ class Block(Struct, frozen=True, forbid_unknown_fields=True):
         return np.asarray(np.ceil(self.intercept + self.slope * np.arange(rows + 1)))
 
 
-@dataclass(frozen=True)
-class Chain:
+class Chain(Struct, frozen=True):
     """Critical counts: ``first`` for all rows, then one block after another; ``level`` bounds its error."""
 
     rows: int
@@ -143,8 +142,7 @@ def _level_profile(
     return high, total
 
 
-@dataclass(frozen=True)
-class _BlockEnd:
+class _BlockEnd(Struct, frozen=True):
     """The law of V_J in cells, and g_J at the left end of each: an upper bound within it."""
 
     size: int

@@ -14,10 +14,10 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 
 from surelist import _check as check
 from surelist._arrays import Floats
-from surelist._dataclasses import dataclass
 from surelist._scipy import special
 from surelist.bounds._tails import MARGIN, log_binomial, safe, smallest
 from surelist.bounds.counts import Rate
@@ -53,8 +53,7 @@ def edge_count(rows: int, rate: Rate, audit_rate: Rate, alpha: float) -> int:
     return smallest(lambda above: split.certified(above, 0, alpha), 1, rows, guess)
 
 
-@dataclass(frozen=True)
-class Split:
+class Split(Struct, frozen=True):
     """n rows, the target rate and the audit rate: all that is fixed beforehand."""
 
     rows: int

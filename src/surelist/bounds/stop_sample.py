@@ -22,18 +22,17 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 
 from surelist import _check as check
 from surelist._arrays import Floats
-from surelist._dataclasses import dataclass
 from surelist.bounds._tails import quick_log_hypergeometric, smallest
 from surelist.errors import InvalidInput
 
 MARGIN = 1e-6  # of alpha: more than log factorials of 1e7 items can lose
 
 
-@dataclass(frozen=True)
-class RestLooks:
+class RestLooks(Struct, frozen=True):
     """When to look: ``sizes[x]`` items drawn certify with at most x hits. ``level`` is the worst over K."""
 
     sizes: tuple[int, ...]

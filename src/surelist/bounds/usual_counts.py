@@ -6,9 +6,9 @@ Numbers in, numbers out; which policies these are true of is decided in ``promis
 from __future__ import annotations
 
 import numpy as np
+from msgspec import Struct
 
 from surelist._arrays import Floats
-from surelist._dataclasses import dataclass
 from surelist._scipy import special
 from surelist.bounds import _tails as tails
 
@@ -16,8 +16,7 @@ POINTS = 400  # at which the chance of having been certified is averaged
 NEVER = 1e-60  # a chance to be certified at and below which shares are taken for one another
 
 
-@dataclass(frozen=True)
-class Certifiable:
+class Certifiable(Struct, frozen=True):
     """A list was made only because at least ``fewest`` of ``rows`` rows are qualified; ``qualified`` are."""
 
     rows: int

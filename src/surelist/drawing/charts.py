@@ -12,7 +12,8 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-from surelist._dataclasses import dataclass
+from msgspec import Struct
+
 from surelist._numerals import about, number, percent
 
 WIDTH, HEIGHT = 720, 380
@@ -24,8 +25,7 @@ POINTER = (  # moved by a script, to the point that is read out
 )
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(Struct, frozen=True):
     """A named step line; ``style`` is one of a, b, c; ``ring`` marks a point of it."""
 
     name: str
@@ -35,8 +35,7 @@ class Line:
     ring: tuple[float, float] | None = None
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(Struct, frozen=True):
     """The axes: data to pixels."""
 
     x_max: float
@@ -167,10 +166,7 @@ def step_chart(
     parts = [axes(frame, x_title, y_title, y_ticks=False, whole=True)]
     for value in values if len(values) <= 6 else (values[0], values[-1]):
         y = frame.y(value - low)
-        parts.append(
-            f'<line class="grid" x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>'
-            f'<text class="tick" x="{LEFT + 6}" y="{y - 6:.1f}">{number(value)}</text>'
-        )
+        parts.append(_across(y) + f'<text class="tick" x="{LEFT + 6}" y="{y - 6:.1f}">{number(value)}</text>')
     path = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
     path += _stepped(points[1:], frame.x(frame.x_max)) or f"H{frame.x(frame.x_max):.1f}"
     said = _read_out(y_title, x_title, y_title, points)
@@ -228,10 +224,12 @@ def axes(
 
 def _ruled(y: float, text: str, style: str = "grid") -> str:
     """A line across the picture, with its value beside the axis."""
-    return (
-        f'<line class="{style}" x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>'
-        f'<text class="tick" x="{LEFT - 8}" y="{y:.1f}" dy=".35em" text-anchor="end">{text}</text>'
-    )
+    beside = f'<text class="tick" x="{LEFT - 8}" y="{y:.1f}" dy=".35em" text-anchor="end">{text}</text>'
+    return _across(y, style) + beside
+
+
+def _across(y: float, style: str = "grid") -> str:
+    return f'<line class="{style}" x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>'
 
 
 def _dots(points: Sequence[tuple[float, ...]], digits: int) -> str:
