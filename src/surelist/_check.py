@@ -66,11 +66,7 @@ def as_scores(values: object, name: str = "scores", *, finite: bool = True) -> F
 
 def as_numbers(values: object, name: str = "scores", *, finite: bool = True) -> Column:
     """Numbers in the type they came in: to be compared with a number only once they are float64."""
-    array = _column(values, name)
-    if array.dtype.kind in "OUST":
-        array = _numbers(array, name)
-    if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
-        raise InvalidInput(name, expected="numbers", got=f"{_first(array)} of type {array.dtype}")
+    array = _numeric(values, name)
     if getattr(values, "dtype", None) != np.float64:
         _require_exact(values, array, name)
     if finite and array.dtype.kind == "f":
@@ -127,15 +123,9 @@ def as_labels(values: object, name: str = "labels", missing: str | None = None) 
     """
     if missing is not None:
         as_choice(missing, get_args(MissingLabels), "missing_labels")
-    array = _column(values, name)
+    array = _numeric(values, name, "0 or 1 (1 = qualified)", _NO_WORDS)
     if array.dtype.kind == "b":
         return array, 0
-    if array.dtype.kind in "OUST":
-        array = _numbers(array, name, "0 or 1 (1 = qualified)", _NO_WORDS)
-    if array.dtype.kind not in "biuf":
-        raise InvalidInput(
-            name, expected="0 or 1 (1 = qualified)", got=f"{_first(array)} of type {array.dtype}"
-        )
     absent = np.isnan(array) if array.dtype.kind == "f" else np.zeros(0, dtype=bool)
     count = int(absent.sum())
     if count and missing != "unqualified":
@@ -166,11 +156,7 @@ def labelled_rows(
 
 def as_drawn_labels(values: object, name: str = "labels") -> Floats:
     """0, 1 or NaN where a row was not drawn."""
-    array = _column(values, name)
-    if array.dtype.kind in "OUST":
-        array = _numbers(array, name)
-    if array.dtype.kind not in "biuf":
-        raise InvalidInput(name, expected="0, 1 or a missing value", got=_first(array))
+    array = _numeric(values, name, "0, 1 or a missing value")
     labels = array.astype(np.float64)
     wrong = ~((labels == 0) | (labels == 1) | np.isnan(labels))
     if wrong.any():
@@ -353,6 +339,16 @@ def _column(values: object, name: str) -> Column:
         two = array.ndim == 2 and array.shape[1] == 2 and array.dtype.kind == "f"
         hint = f"The second column of predict_proba is {name}[:, 1]." if two else ""
         raise InvalidInput(name, expected="one column", got=f"an array of shape {array.shape}", remedy=hint)
+    return array
+
+
+def _numeric(values: object, name: str, wanted: str = "numbers", remedy: str = "") -> Column:
+    """Numbers or flags, in the type they came in where that is one of NumPy's."""
+    array = _column(values, name)
+    if array.dtype.kind in "OUST":
+        return _numbers(array, name, wanted, remedy)
+    if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
+        raise InvalidInput(name, expected=wanted, got=f"{_first(array)} of type {array.dtype}")
     return array
 
 

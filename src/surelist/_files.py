@@ -16,9 +16,10 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 import msgspec
+from msgspec import Meta
 
 from surelist.errors import InvalidInput, PolicyFileError
 
@@ -28,6 +29,11 @@ except ImportError:  # without locks a change by someone else is still noticed, 
     fcntl = None  # type: ignore[assignment]
 
 Shape = TypeVar("Shape")
+# what fields of files hold
+Count = Annotated[int, Meta(ge=0)]
+Chance = Annotated[float, Meta(gt=0, lt=1)]
+Part = Annotated[float, Meta(ge=0, le=1)]  # of something
+Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]  # SHA-256, or as many random bits
 _locks = threading.local()
 _unfinished: set[Path] = set()  # temporary files and folders of this process
 

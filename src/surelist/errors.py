@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from surelist._names import PYTHON, OptionNames, option
+from surelist._numerals import floored
 
 
 class SurelistError(Exception):
@@ -392,7 +393,4 @@ def _short(s: Shortfall) -> str:
 
 def _rounded_down(value: float) -> str:
     """Four digits, never more than the value: what is printed must be certifiable."""
-    shown = f"{value:.4g}"
-    if float(shown) <= value:
-        return shown
-    return f"{value - 10.0 ** (math.floor(math.log10(value)) - 3):.4g}"
+    return f"{floored(value, 4):.4g}"

@@ -32,6 +32,7 @@ import numpy as np
 from msgspec import Struct
 
 from surelist._arrays import Floats, Ints, Mask
+from surelist._files import Count, Part
 
 FINGERPRINT = "rows 1"  # the algorithm's name in what is hashed
 BINS = 2048  # per unit of score, or between the smallest and the largest
@@ -56,9 +57,9 @@ class ScoreSummary(Struct, frozen=True, forbid_unknown_fields=True):
 
     lowest: float
     highest: float
-    auc: float | None
+    auc: Part | None
     scores: tuple[float, ...]
-    rows: tuple[int, ...]
+    rows: tuple[Count, ...]
 
     @property
     def total(self) -> int:

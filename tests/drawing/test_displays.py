@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import surelist as sl
-from surelist.promises.curve import pointwise_curve
+from surelist.promises.curve import curve_by
 from tests.helpers.simulated_pools import pools
 
 
@@ -31,7 +31,7 @@ def test_a_curve_draws_its_points_and_describes_them(rows, tmp_path):
 
 
 def test_a_pointwise_curve_does_not_claim_to_hold_at_once(rows):
-    curve = pointwise_curve(*rows)
+    curve = curve_by("exact", *rows)
     assert "holds by itself" in curve.describe()
     assert curve.plot().get_title(loc="left").startswith("Each point holds by itself")
 

@@ -13,7 +13,7 @@ import pytest
 import surelist as sl
 from surelist.drawing.display import Display, as_html
 from surelist.examples import population
-from surelist.promises.curve import pointwise_curve
+from surelist.promises.curve import curve_by
 from tests.helpers.randomness import seeded
 
 EVIL = "<script>alert('x')</script>&\"<img src=x onerror=y>"
@@ -93,7 +93,7 @@ def objects() -> dict[str, Any]:
         "plan": sl.plan(sl.Expected(5, 100), base_rate=0.19, auc=0.85, sizes=(100, 300)),
         "hopeless": sl.plan(sl.Expected(50, 100), base_rate=0.19, auc=0.85, sizes=(100,)),
         "drift": sl.drift(scores, scores[:200] + 0.1), "curve": sl.guarantee_curve(scores, labels),
-        "pointwise": pointwise_curve(scores, labels),
+        "pointwise": curve_by("exact", scores, labels),
         "labelling": labelling, "refused": refused, "done": done, "stop": stop, "over": over,
         "evaluation": sl.evaluate(policy, scores, labels),
         "by group": sl.evaluate(grouped, scores, labels, groups=groups),

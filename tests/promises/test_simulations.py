@@ -12,7 +12,7 @@ from scipy import stats
 
 import surelist as sl
 from surelist.promises.calibrate import Facts, certify
-from surelist.promises.evidence import ArrayCounts, Evidence
+from surelist.promises.evidence import Evidence, RowColumns
 from surelist.promises.terms import make_terms
 
 pytestmark = pytest.mark.slow
@@ -213,7 +213,7 @@ def test_randomised_ties_keep_the_level_and_split_the_atom():
     for run in range(runs):
         labels = rng.random(n) < 0.2
         ids = [f"{run}-{i}" for i in range(n)]
-        evidence = Evidence(ArrayCounts.of(np.ones(n), labels, None, ids))
+        evidence = Evidence(RowColumns(np.ones(n), labels, ids=ids))
         try:
             policy = certify({None: evidence}, terms, Facts())
         except sl.NotCertifiable:

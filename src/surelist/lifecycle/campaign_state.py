@@ -123,8 +123,8 @@ def as_target(target: object, *, audited: bool) -> CountPromise:
 
 def rate_of(target: Promise) -> Fraction:
     """The share of candidates, listed and qualified, that a campaign promises on average."""
-    assert target.found_rate is not None
-    return target.found_rate
+    assert target.rate is not None
+    return target.rate
 
 
 def pool_of(target: Promise) -> float:

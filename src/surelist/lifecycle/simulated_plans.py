@@ -24,7 +24,7 @@ from surelist.bounds.precision import chances, passing
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.lifecycle.plan import PER, Floats, Needed, Plan, PlanRow, Population, RateByShare, populations
 from surelist.promises import kinds
-from surelist.promises.evidence import ArrayCounts, Evidence, PoolRows, RowColumns
+from surelist.promises.evidence import Evidence, PoolRows, RowColumns
 from surelist.promises.kinds.next_pool import allowed_rank
 from surelist.promises.kinds.precision import STARTS, grid
 from surelist.promises.promise import About, Level, Promise
@@ -247,7 +247,8 @@ def _bands(
         for _ in range(TRIAGES):
             scores = rng.random(n)
             good = rng.random(n) < chance[((1 - scores) * CELLS).astype(int).clip(0, CELLS - 1)]
-            evidence = Evidence(ArrayCounts.of(scores, good), None, RowColumns(scores, good), others=others)
+            drawn = RowColumns(scores, good)
+            evidence = Evidence(drawn, None, drawn, others=others)
             try:
                 found = target.certify(evidence, Level(alpha))
             except NotCertifiable:

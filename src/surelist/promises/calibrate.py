@@ -23,7 +23,7 @@ from surelist.errors import InvalidInput, NotCertifiable, Shortfall
 from surelist.filters import pool_members
 from surelist.promises.conditions import Conditions, Groups, Hash, refuse_earlier
 from surelist.promises.cutoffs import best_of, common_cutoffs, cutoff_of, lowered
-from surelist.promises.evidence import ArrayCounts, Evidence, RowColumns
+from surelist.promises.evidence import Evidence, RowColumns
 from surelist.promises.options import Rule
 from surelist.promises.policy import Policy
 from surelist.promises.pool_effects import pool_effect, warn_of_pools
@@ -228,24 +228,23 @@ def _read(given: Arrays, numbers: Column, terms: Terms) -> tuple[RowColumns, Fac
     check.require_length(read, len(numbers), "labels")
     if given.shift is not None:
         kept, shift = keep_rows(given.shift, len(numbers))
-    return RowColumns(numbers, read, given.pools), Facts(missing, 0, shift, thinning), kept
+    ids = None if given.ids is None else check.as_ids(given.ids, len(numbers))
+    return RowColumns(numbers, read, given.pools, ids), Facts(missing, 0, shift, thinning), kept
 
 
 def _evidence(
     given: Arrays, columns: RowColumns, mask: Mask | None, kept: Mask | None, terms: Terms, name: str | None
 ) -> Evidence:
-    rows = len(columns.numbers) if kept is None else int(np.count_nonzero(kept))
-    mine = mask if kept is None else kept if mask is None else mask & kept
-    ids = None if given.ids is None else check.as_ids(given.ids, len(columns.numbers))
-    everyone = terms.grouped and terms.group_rows == "all"
+    if terms.grouped and terms.group_rows == "all":
+        columns = replace(columns, among=columns.rows if kept is None else int(np.count_nonzero(kept)))
     whole = terms.common and terms.all_targets[0].whole_pools  # a pool without members of a group is one too
-    of = None if whole else mine
-    counts = ArrayCounts.of(columns.numbers, columns.good, of, ids, rows if everyone else None)
+    mine = mask if kept is None else kept if mask is None else mask & kept
+    part = columns.only(mask) if whole else columns.part(mine)
     others = None
     if given.unlabelled is not None:
         others = check.as_scores(given.unlabelled, "unlabelled")
         check.require_rows(others, "unlabelled")
-    part = columns.only(mask) if whole else columns.part(mine)
+    counts = columns if whole else part
     return Evidence(counts, name, part, others=others, alike=given.alike, labels_given=given.labels)
 
 

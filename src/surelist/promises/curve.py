@@ -176,27 +176,18 @@ def guarantee_curve(
     'review 10, at least 5.3 qualified on average'
     """
     check.as_choice(rule, get_args(CurveRule), "rule")
-    return _curve(scores, labels, pool_size, alpha, rule, missing_labels)
+    return curve_by(rule, scores, labels, pool_size, alpha, missing_labels)
 
 
-def pointwise_curve(
-    scores: object,
-    labels: object,
-    pool_size: float = 100,
-    alpha: float = 0.1,
+def curve_by(
+    rule: str, scores: object, labels: object, pool_size: float = 100, alpha: float = 0.1,
     missing_labels: MissingLabels = "error",
-) -> GuaranteeCurve:
-    """What the exact rule certifies at each list size for a target fixed beforehand.
+) -> GuaranteeCurve:  # fmt: skip
+    """The curve by any rule; by the exact one what each list size certifies for a target fixed beforehand.
 
-    Each point holds by itself, not together with the others: this shows what was gained by
+    Then each point holds by itself, not together with the others: this shows what was gained by
     fixing the target; it is not for choosing one [theory: simultaneous].
     """
-    return _curve(scores, labels, pool_size, alpha, "exact", missing_labels)
-
-
-def _curve(
-    scores: object, labels: object, pool_size: float, alpha: float, rule: str, missing_labels: MissingLabels
-) -> GuaranteeCurve:
     array, qualified, _ = check.labelled_rows(scores, labels, missing_labels)
     pool_size = check.as_positive(pool_size, "pool_size")
     if pool_size < 1:

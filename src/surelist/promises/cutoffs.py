@@ -19,7 +19,7 @@ from surelist._check import EVERYONE
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.promises.evidence import Evidence
 from surelist.promises.policy import Policy
-from surelist.promises.promise import Level, Promise
+from surelist.promises.promise import About, Level, Promise
 from surelist.promises.state import Certified, Choice, Cutoff, Everyone, OwnCutoff, Step
 from surelist.promises.terms import Terms
 from surelist.score_summary import Reached
@@ -32,7 +32,7 @@ def cutoff_of(rows: Evidence, certified: Certified, promise: Promise, level: Lev
     first, last = certified.steps[0], certified.steps[-1]
     counted = certified.proof.counted
     summary = rows.counts.summary([first.threshold, last.threshold] if counted else [])
-    steps = certified.steps
+    steps, other_rows = certified.steps, promise.whole_pools or promise.about is About.THIS_POOL
     if counted:
         total = summary.scores.total
         ends = {
@@ -40,7 +40,7 @@ def cutoff_of(rows: Evidence, certified: Certified, promise: Promise, level: Lev
             for at, each in zip((0, len(steps) - 1), summary.reached, strict=True)
         }
         steps = tuple(ends.get(at, step) for at, step in enumerate(steps))
-    elif first.share is None and certified.proof.lists_share and rows.columns is not None:
+    elif first.share is None and not other_rows and rows.columns is not None:
         steps = (replace(first, share=float(np.mean(rows.scores >= first.threshold))),)
     known = rows.sampled is None and rows.noise is None
     scores = summary.scores if known else replace(summary.scores, auc=None)

@@ -9,10 +9,12 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from surelist import _check as check
 from surelist._arrays import Column, Floats, Ints, Mask
@@ -23,18 +25,14 @@ from surelist.filters import ranks_within
 from surelist.promises.array_summary import summarise_arrays
 from surelist.promises.promise import Promise
 from surelist.promises.sampled import NoisyLabels, SampledLabels
-from surelist.promises.state import Requirement, Step
+from surelist.promises.state import Counted, Requirement, Step
 from surelist.score_summary import RowSummary
 from surelist.ties import Salt
 
 
-class RowCounts(Protocol):
+class RowCounts(Counted, Protocol):
     """What any engine can count of one group's rows."""
 
-    @property
-    def rows(self) -> int: ...
-    @property
-    def qualified(self) -> int: ...
     def nth_largest(self, counts: Sequence[int]) -> list[float]:
         """The count-th largest qualified score, for each count."""
 
@@ -45,12 +43,22 @@ class RowCounts(Protocol):
         """Range, sketch, AUC and fingerprint of the group's rows, and how many reach the thresholds."""
 
 
-class RowColumns(Struct, frozen=True, eq=False):
-    """Calibration rows in memory: scores, labels (flags or amounts), and what came with them."""
+class RowColumns(Struct, frozen=True, eq=False, dict=True):
+    """Calibration rows in memory, and what is counted of them: scores, labels (flags or amounts), and what
+    came with them.
+
+    ``among``: the rows that a group's count among, where that is more than its own.
+    """
 
     numbers: Column  # the scores as they came: whole numbers and short floats are not copied
     labels: Column
     pools: object = None
+    ids: list[str] | None = None
+    among: int | None = None
+
+    @property
+    def rows(self) -> int:
+        return len(self.numbers) if self.among is None else self.among
 
     @property
     def scores(self) -> Floats:
@@ -62,16 +70,42 @@ class RowColumns(Struct, frozen=True, eq=False):
         """Which rows are qualified; an amount above 0 counts as such."""
         return self.labels if self.labels.dtype == np.bool_ else np.asarray(self.labels > 0)
 
+    @cached_property
+    def hits(self) -> Floats:
+        """The scores of the qualified rows, a copy of their own."""
+        return self.numbers.compress(self.good).astype(np.float64, copy=False)  # faster than numbers[good]
+
+    @property
+    def qualified(self) -> int:
+        return len(self.hits)
+
+    def nth_largest(self, counts: Sequence[int]) -> list[float]:
+        ranks = [len(self.hits) - count for count in counts]
+        if self.ids is None:  # else the order of the scores is that of the ids
+            self.hits.partition(sorted(set(ranks)))
+            return [float(self.hits[rank]) for rank in ranks]
+        ordered = np.partition(self.hits, sorted(set(ranks)))
+        return [float(ordered[rank]) for rank in ranks]
+
+    def tied(self, threshold: float) -> tuple[int, list[str]]:
+        assert self.ids is not None
+        above = int(np.count_nonzero(self.hits > threshold))
+        return above, [self.ids[row] for row in np.flatnonzero(self.good & (self.scores == threshold))]
+
+    def summary(self, thresholds: Sequence[float]) -> RowSummary:
+        return summarise_arrays(self.numbers, self.hits, thresholds)
+
     def only(self, mask: Mask | None) -> RowColumns:
         """All rows, of which only some can count as qualified."""
-        return self if mask is None else RowColumns(self.numbers, self.good & mask, self.pools)
+        return self if mask is None else replace(self, labels=self.good & mask)
 
     def part(self, mask: Mask | None) -> RowColumns:
         """Only some of the rows."""
         if mask is None:
             return self
         pools = None if self.pools is None else np.asarray(self.pools, dtype=object)[mask]
-        return RowColumns(self.numbers[mask], self.labels[mask], pools)
+        ids = None if self.ids is None else [self.ids[row] for row in np.flatnonzero(mask)]
+        return RowColumns(self.numbers.compress(mask), self.labels.compress(mask), pools, ids, self.among)
 
 
 class Evidence(Struct, frozen=True, eq=False):
@@ -160,47 +194,6 @@ class Evidence(Struct, frozen=True, eq=False):
         if self.alike:
             require_others(self.scores, self.others)
         return self.others
-
-
-class ArrayCounts(Struct, frozen=True, eq=False):
-    """Counts from memory: the qualified scores of one group, a copy of its own, and all its rows'."""
-
-    rows: int
-    scores: Floats
-    everyone: Column
-    ids: list[str] | None = None
-
-    @property
-    def qualified(self) -> int:
-        return len(self.scores)
-
-    @classmethod
-    def of(
-        cls, scores: Column, qualified: Mask, member: Mask | None = None, ids: list[str] | None = None,
-        rows: int | None = None,
-    ) -> ArrayCounts:  # fmt: skip
-        """``member`` marks the group's rows; ``rows`` are those it counts among, where that is more."""
-        chosen = qualified if member is None else qualified & member
-        texts = [ids[row] for row in np.flatnonzero(chosen)] if ids is not None else None
-        everyone = scores if member is None else scores.compress(member)  # faster than scores[member]
-        own = scores.compress(chosen).astype(np.float64, copy=False)
-        return cls(len(everyone) if rows is None else rows, own, everyone, texts)
-
-    def nth_largest(self, counts: Sequence[int]) -> list[float]:
-        ranks = [len(self.scores) - count for count in counts]
-        if self.ids is None:  # else the order of the scores is that of the ids
-            self.scores.partition(sorted(set(ranks)))
-            return [float(self.scores[rank]) for rank in ranks]
-        ordered = np.partition(self.scores, sorted(set(ranks)))
-        return [float(ordered[rank]) for rank in ranks]
-
-    def tied(self, threshold: float) -> tuple[int, list[str]]:
-        assert self.ids is not None
-        above = int(np.count_nonzero(self.scores > threshold))
-        return above, [self.ids[row] for row in np.flatnonzero(self.scores == threshold)]
-
-    def summary(self, thresholds: Sequence[float]) -> RowSummary:
-        return summarise_arrays(self.everyone, self.scores, thresholds)
 
 
 def rows_fingerprint(scores: Floats, labels: Column) -> str | None:

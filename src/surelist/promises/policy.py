@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
@@ -30,15 +29,8 @@ from surelist.pool_counts import PoolCheck
 from surelist.promises import policy_display, policy_file, pool_checks, wording
 from surelist.promises.options import GroupKey
 from surelist.promises.promise import About
-from surelist.promises.state import Certificate, Cutoff
+from surelist.promises.state import Certificate, Cutoff, ExcessBound
 from surelist.promises.wording import TwoLines, two_lines
-
-
-class ExcessBound(Struct, frozen=True):
-    """Qualified candidates beyond the target, each bound holding with probability >= 1-alpha."""
-
-    paper: float | None
-    count: float | None
 
 
 class Policy(Displayed, Certificate, frozen=True):
@@ -127,12 +119,9 @@ class Policy(Displayed, Certificate, frozen=True):
         moved = self.shift is not None and self.shift.within is not None
         if self.withdrawn is not None or self.missing_labels or self.choice is not None or helped or moved:
             return {}
-        bounds = {
-            self.group_key(cutoff.group): cutoff.target.excess(cutoff)
-            for cutoff in self.cutoffs
-            if cutoff.proof.counted
-        }
-        return {group: ExcessBound(*bound) for group, bound in bounds.items() if bound is not None}
+        counted = [cutoff for cutoff in self.cutoffs if cutoff.proof.counted]
+        bounds = {self.group_key(each.group): each.target.excess(each) for each in counted}
+        return {group: bound for group, bound in bounds.items() if bound is not None}
 
     @cached_property
     def filter(self) -> Filter:
@@ -315,17 +304,12 @@ class Policy(Displayed, Certificate, frozen=True):
     @classmethod
     def load(cls, path: str | Path) -> Policy:
         """Read a policy back; anything unknown, missing or contradictory is an error."""
-        return cls.of(policy_file.load(Path(path)))
+        return policy_file.load(Path(path), cls)
 
     @classmethod
     def loads(cls, text: str, name: str = "policy", salt_text: str | None = None) -> Policy:
         """Read a policy from the text of its file; ``name`` says in errors which one it is."""
-        return cls.of(policy_file.loads(text, name, salt_text))
-
-    @classmethod
-    def of(cls, known: Certificate) -> Policy:
-        """The policy that knows this much."""
-        return cls(**{name: getattr(known, name) for name in known.__struct_fields__})
+        return policy_file.loads(text, cls, name, salt_text)
 
     def with_columns(self, **columns: str | None) -> Policy:
         """A copy that remembers which table columns it was calibrated on."""

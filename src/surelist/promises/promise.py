@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from msgspec import Struct
 
 from surelist import _check as check
+from surelist._files import Chance
 from surelist._names import option
 from surelist.errors import InvalidInput
 from surelist.promises import phrases
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from surelist.promises.curve import CurveRows, PromiseCurve
     from surelist.promises.evidence import Evidence
     from surelist.promises.judging import RowsSeen, ShareSeen
-    from surelist.promises.state import Certificate, Certified, Cutoff
+    from surelist.promises.state import Certificate, Certified, Cutoff, ExcessBound
 
 
 # what a block needs, as shares: mean, variance, and the rates of pools with their weights, if any
@@ -62,7 +63,7 @@ class Level(Struct, frozen=True):
 
     alpha: float
     rule: str = "exact"
-    calibration_share: float = 0.5
+    calibration_share: Chance = 0.5
     beside: float | None = None  # the level of others that hold together with it at alpha [theory: no-split]
 
     @property
@@ -188,7 +189,8 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
     @property
     def pool(self) -> float | None:
         """The number of candidates that a pool has at least, or on average; None where that is not said."""
-        return None
+        size = getattr(self, "pool_size", None)
+        return None if size is None else float(size)
 
     @property
     def smallest_pool(self) -> int:
@@ -233,7 +235,7 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
         raise NotImplementedError
 
     @property
-    def found_rate(self) -> Fraction | None:
+    def rate(self) -> Fraction | None:
         """The share of candidates, listed and qualified, that is promised on average; None: something else
         is."""
         return None
@@ -285,13 +287,20 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
         """For promises about a population: the shares that are tested on rows which it never saw."""
         raise NotImplementedError
 
+    def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve | None:
+        """What each list length would carry where a count decides."""
+        return None
+
+    def chance_short(self, cutoff: Cutoff, sizes: Ints, missed: int) -> float | None:
+        """Where a count decides: P(as many of pools of these sizes fall short)."""
+        return None
+
     def fewest_qualified(self, level: Level) -> int | None:
         """The fewest qualified rows that certify anything, where that is not the count of the threshold."""
         return None
 
-    def excess(self, cutoff: Cutoff) -> tuple[float | None, float | None] | None:
-        """How much more than asked for a list may hold: by the paper, and by the count; None: nothing is
-        known."""
+    def excess(self, cutoff: Cutoff) -> ExcessBound | None:
+        """How much more than asked for a list may hold; None: nothing is known."""
         return None
 
     @classmethod
@@ -323,7 +332,6 @@ class Proof(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
     rests_on: ClassVar[str | None] = "scores of other candidates, or a sample of labels"
     # a threshold for each pool size, with ties broken where that was asked for
     many_steps: ClassVar[bool] = False
-    lists_share: ClassVar[bool] = True  # how much of the rows it lists is how much of pools it will
     estimated_from: ClassVar[str] = "the calibration rows"  # where the length of lists is estimated from
     drawn_by: ClassVar[str] = "rows that came by chance"  # what the promise is worked out from
 
@@ -375,7 +383,7 @@ class Proof(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
 
     def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve | None:
         """What each list length would carry, each point for a promise fixed beforehand."""
-        return None
+        return cutoff.target.curve(cutoff, rows) if self.counted else None
 
     def is_of(self, scores: Floats) -> bool:
         """For promises about one pool: whether these are its scores, in any order."""
@@ -388,4 +396,4 @@ class Proof(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
     def chance_short(self, cutoff: Cutoff, sizes: Ints, missed: int) -> float | None:
         """For promises about pools: P(as many of pools of these sizes fall short); None where that is not
         known."""
-        return None
+        return cutoff.target.chance_short(cutoff, sizes, missed) if self.counted else None

@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, TypeVar
+from typing import Annotated, Generic, Literal, Protocol, TypeVar
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from surelist._check import EVERYONE
-from surelist._files import hold
+from surelist._files import Chance, Count, Digest, Part, hold
 from surelist.errors import NotCertifiable, Shortfall
 from surelist.filters import Threshold
 from surelist.promises.conditions import group_alpha, joint_alpha, promise_shares
@@ -23,6 +23,8 @@ from surelist.ties import Salt
 
 SeedFrom = Literal["system", "caller"]
 P = TypeVar("P", bound=Promise)
+Target = TypeVar("Target")
+Why = TypeVar("Why")
 
 
 class Stored(Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,8 +46,8 @@ class Step(Stored, frozen=True):
     threshold: float
     tie_break: int | None = None
     reached: int | None = None
-    share: float | None = None
-    share_untied: float | None = None
+    share: Part | None = None
+    share_untied: Part | None = None
 
     @property
     def tied(self) -> bool:
@@ -92,6 +94,13 @@ def refuse(
     )  # fmt: skip
 
 
+class ExcessBound(Struct, frozen=True):
+    """Qualified candidates beyond the target, each bound holding with probability >= 1-alpha."""
+
+    paper: float | None
+    count: float | None
+
+
 class OwnCutoff(Stored, frozen=True):
     """Where a group's cutoff would lie if cutoffs differed, and the share of its rows that it lists.
 
@@ -112,19 +121,23 @@ class Everyone(Stored, frozen=True):
     scores: ScoreSummary
 
 
-class Cutoff(Stored, frozen=True):
+class StoredCutoff(Stored, Generic[Target, Why], frozen=True):
     """What was certified for one group (``group=None``: for everyone), with its evidence."""
 
     group: str | None
-    target: Promise
+    target: Target
     level: Level
     rows: int
     qualified: int
     steps: tuple[Step, ...]
-    proof: Proof
-    fingerprint: str | None = None
+    proof: Why
+    fingerprint: Digest | None = None
     scores: ScoreSummary | None = None  # None for campaigns and collections, which keep no scores
     own: OwnCutoff | None = None  # under one cutoff for all groups; None where it could not be certified
+
+
+class Cutoff(StoredCutoff[Promise, Proof], frozen=True):
+    """The same with the promise and its proof themselves."""
 
     @property
     def about(self) -> About:
@@ -152,12 +165,12 @@ class Shift(Stored, frozen=True):
     of the true ones.
     """
 
-    weight_bound: float
-    rows_before: int
-    seed: int
+    weight_bound: Annotated[float, Meta(gt=0)]
+    rows_before: Annotated[int, Meta(gt=0)]
+    seed: Count
     weights_exact: bool
     seed_from: SeedFrom
-    within: float | None = None
+    within: Annotated[float, Meta(gt=1)] | None = None
 
 
 class Thinning(Stored, frozen=True):
@@ -190,10 +203,10 @@ class Choice(Stored, frozen=True):
     chosen: str
 
 
-class Stated(Stored, dict=True, kw_only=True, omit_defaults=True, frozen=True):
+class Stated(Stored, dict=True, kw_only=True, frozen=True):
     """What a policy and its file say in the same words."""
 
-    alpha: float
+    alpha: Chance
     rule: str
     group_split: GroupSplit | None = None
     group_rows: GroupRows | None = None
@@ -201,8 +214,8 @@ class Stated(Stored, dict=True, kw_only=True, omit_defaults=True, frozen=True):
     everyone: Everyone | None = None  # under one cutoff for all groups
     overlapping: bool = False
     purpose: str | None = None
-    missing_labels: int = 0
-    dropped_rows: int = 0
+    missing_labels: Count = 0
+    dropped_rows: Count = 0
     shift: Shift | None = None
     choice: Choice | None = None  # best of several scores
     thinning: Thinning | None = None  # of sampled labels

@@ -332,11 +332,12 @@ def _meaning(policy: Certificate) -> tuple[str, ...]:
 
 
 def _about_sure(policy: Certificate) -> list[str]:
-    proof = policy.cutoffs[0].proof
-    if policy.cutoffs[0].about is About.THIS_POOL:
+    first = policy.cutoffs[0]
+    if first.about is About.THIS_POOL:
         return []
+    drawn = "pools that came by chance" if first.target.whole_pools else first.proof.drawn_by
     return [
-        f"How sure: the promise is worked out from {proof.drawn_by}. Whoever works in this way, again and "
+        f"How sure: the promise is worked out from {drawn}. Whoever works in this way, again and "
         "again "
         f"from fresh ones, makes a promise that turns out false at most {one_in(policy.alpha, 'time')}. "
         "That is "

@@ -94,7 +94,7 @@ def list_chart(points: Sequence[tuple[int, int, int]]) -> Chart:
 
 def promised_point(policy: Policy) -> tuple[float, float] | None:
     """List length and promise of a policy that promises an average to everyone."""
-    rate, listed = policy.cutoffs[0].target.found_rate, policy.listed_per(policy.cutoffs[0])
+    rate, listed = policy.cutoffs[0].target.rate, policy.listed_per(policy.cutoffs[0])
     if policy.grouped or len(policy.cutoffs) > 1 or rate is None or listed is None:
         return None
     return listed[0], float(rate * Fraction(listed[1]))

@@ -50,7 +50,7 @@ DEFAULTS: dict[str, str] = {
 def terms_like(policy: Policy) -> tuple[float, float, float] | None:
     """k, pool size and alpha of a policy whose promise a campaign can make; None for others."""
     target = policy.cutoffs[0].target
-    rate, size = target.found_rate, target.pool
+    rate, size = target.rate, target.pool
     if len(policy.cutoffs) > 1 or not proved_from(target, "campaign") or rate is None or size is None:
         return None
     return float(rate * Fraction(size)), size, policy.alpha

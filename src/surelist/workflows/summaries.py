@@ -191,11 +191,8 @@ def _shown(
 ) -> RowsEvidence:
     """Curves by the rule in force and by the paper's, and how labels follow scores."""
     rows = (columns["score"], columns["label"])
-    if rule == "simultaneous":
-        first = of_rows.guarantee_curve(*rows, pool_size, alpha, "simultaneous", missing_labels)
-    else:  # exact, point by point
-        first = of_rows.pointwise_curve(*rows, pool_size, alpha, missing_labels)
-    curves = (first, of_rows.guarantee_curve(*rows, pool_size, alpha, "dkw", missing_labels))
+    mine = rule if rule == "simultaneous" else "exact"  # point by point
+    curves = [of_rows.curve_by(each, *rows, pool_size, alpha, missing_labels) for each in (mine, "dkw")]
     bins = audit.score_bins(*rows, missing_labels=missing_labels)
     labelled = int(np.count_nonzero(~np.isnan(rows[1])))
     return RowsEvidence(

@@ -190,9 +190,6 @@ class RowBets(Average, tag="row-bets", frozen=True):
 class PoolBets(Average, tag="pool-bets", frozen=True):
     """Whole pools were the units."""
 
-    drawn_by = "pools that came by chance"
-    lists_share = False
-
 
 def _wealth(log: float) -> str:
     return "more than 1,000,000" if log > math.log(1e6) else numerals.number(math.exp(log), 3)
@@ -280,10 +277,6 @@ class Value(OnAverage, tag="value", frozen=True):
     @property
     def amounts(self) -> bool:
         return True
-
-    @property
-    def pool(self) -> float:
-        return float(self.pool_size)
 
     @property
     def mean(self) -> float:

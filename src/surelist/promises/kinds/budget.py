@@ -75,10 +75,6 @@ class Budget(Promise, tag="budget", frozen=True):
             )
 
     @property
-    def pool(self) -> float:
-        return float(self.pool_size)
-
-    @property
     def listed(self) -> tuple[float, float]:
         return float(self.size), float(self.pool_size)
 

@@ -24,8 +24,6 @@ from surelist.promises.promise import Level, Needs, Promise, Proof
 from surelist.promises.state import Certificate, Certified, Cutoff, Requirement, Step
 
 if TYPE_CHECKING:
-    from surelist._arrays import Ints
-    from surelist.promises.curve import CurveRows, PromiseCurve
     from surelist.promises.evidence import Evidence
     from surelist.promises.terms import Terms
 
@@ -94,14 +92,6 @@ class CountPromise(Promise, frozen=True):
     def count_wrong(self, policy: Certificate) -> str:
         """How often that may be wrong, as the second half."""
         return f"wrong with probability at most {percent(policy.alpha)} over the draw of {policy.drawn_rows}"
-
-    def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve | None:
-        """What each list length would carry."""
-        return None
-
-    def chance_short(self, cutoff: Cutoff, sizes: Ints, missed: int) -> float | None:
-        """P(as many of pools of these sizes fall short)."""
-        return None
 
     def one_look(self) -> str:
         """That it was fixed before looking, and what is covered otherwise."""
@@ -176,7 +166,6 @@ class RatePromise(CountPromise, frozen=True):
 
     @property
     def rate(self) -> Fraction:
-        """That share."""
         raise NotImplementedError
 
 
@@ -234,12 +223,6 @@ class Counts(Proof, tag="counts", frozen=True):
         sizes = [(step.pool_size, -step.critical_count) for step in cutoff.steps]
         hold(sizes == sorted(set(sizes)), "its steps are out of order")
 
-    def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve | None:
-        return cutoff.promised(CountPromise).curve(cutoff, rows)
-
-    def chance_short(self, cutoff: Cutoff, sizes: Ints, missed: int) -> float | None:
-        return cutoff.promised(CountPromise).chance_short(cutoff, sizes, missed)
-
 
 AFTER_LOOKING = (
     "Every k and every threshold is covered at once: the target may have been chosen "
@@ -292,15 +275,12 @@ class Looks(Counts, tag="looks", frozen=True):
         *common, _ = super().conditions(cutoff, policy)[:5]
         return (*common, fixed, *cutoff.promised(CountPromise).count_conditions(policy))
 
-    def curve(self, cutoff: Cutoff, rows: CurveRows) -> None:
-        return None
-
     def sure(self, policy: Certificate) -> str:
         return f"{phrases.at_most(policy.alpha, 'campaign', 'ever makes', 'ever make')} a false promise"
 
     def check(self, cutoff: Cutoff) -> None:
         target, budgets = cutoff.target, list(self.budgets)
-        rate = target.found_rate
+        rate = target.rate
         hold(bool(budgets), "a campaign has at least one look")
         hold(rate is not None and cutoff.group is None, "campaigns promise one average")
         assert rate is not None

@@ -23,7 +23,7 @@ from surelist.promises.kinds.counts import Largest, RatePromise, by_count
 from surelist.promises.options import POOL_SIZE, K
 from surelist.promises.phrases import counted, qualified
 from surelist.promises.promise import BlockNeed, Level, PageChoice, Watched
-from surelist.promises.state import Certificate, Certified, Cutoff, Step
+from surelist.promises.state import Certificate, Certified, Cutoff, ExcessBound, Step
 
 if TYPE_CHECKING:
     from surelist.promises.evidence import Evidence
@@ -107,17 +107,9 @@ class Expected(RatePromise, tag="expected", frozen=True):
             raise InvalidInput("k", expected=f"at most the pool size, {self.pool_size:g}", got=f"{self.k:g}")
 
     @property
-    def pool(self) -> float:
-        return float(self.pool_size)
-
-    @property
     def rate(self) -> Fraction:
         """Qualified candidates on the list, as a share of the pool."""
         return check.as_fraction(self.k, "k") / check.as_fraction(self.pool_size, "pool_size")
-
-    @property
-    def found_rate(self) -> Fraction:
-        return self.rate
 
     def describe(self) -> str:
         size = numerals.number(self.pool_size, 10)
@@ -222,13 +214,13 @@ class Expected(RatePromise, tag="expected", frozen=True):
             lambda _, held: self.pool_size * certified_rates(rows.rows, held, level.alpha, level.rule),
         )
 
-    def excess(self, cutoff: Cutoff) -> tuple[float | None, float | None]:
+    def excess(self, cutoff: Cutoff) -> ExcessBound:
         """How far above k a list may lie: by Proposition 3 of the paper, and by the count alone."""
         n, step, alpha = cutoff.rows, cutoff.steps[0], cutoff.level.alpha
         untied = step.tie_break is not None
         reached = step.critical_count if untied else step.reached
         if reached is None:
-            return None, None
+            return ExcessBound(None, None)
         dkw = bounds.critical_count(n, self.rate, alpha, "dkw")
         paper = bounds.excess_paper(n, self.pool_size, alpha) if reached <= dkw else None
         # the law of one count: after looking, the count at hand is one of many
@@ -236,7 +228,7 @@ class Expected(RatePromise, tag="expected", frozen=True):
         count = (
             bounds.excess_count(n, reached, self.k, self.pool_size, alpha, untied=untied) if fixed else None
         )
-        return paper, count
+        return ExcessBound(paper, count)
 
 
 def found_share(rate: float, cutoff: Cutoff, policy: Certificate, seen: RowsSeen) -> tuple[ShareSeen]:

@@ -67,27 +67,29 @@ class FalseShare(Promise, tag="false-share", frozen=True):
                 "No candidate of this pool scores high enough above the calibration rows that are not "
                 "qualified: the list would be empty. Allow a larger share, or bring more rows.",
             )  # fmt: skip
-        proof = ConformalList(len(pool), listed, int(above[listed - 1]), scores_fingerprint(pool))
+        proof = ConformalList(len(pool), scores_fingerprint(pool), listed, int(above[listed - 1]))
         steps = (Step(0, listed, float(ordered[listed - 1])),)
         return Certified(steps, evidence.rows, evidence.qualified, proof)
 
 
-class ConformalList(Proof, tag="false-share", frozen=True):
-    """The ``listed`` best of the ``pool`` candidates of one pool, by Benjamini-Hochberg.
-
-    ``above`` calibration rows that are not qualified score at least as high as the last one listed. The
-    promise is about the pool with this ``fingerprint`` and no other.
-    """
-
-    lists_share = False
+class OfThisPool(Proof, frozen=True):
+    """About the ``pool`` candidates of one pool, which has this ``fingerprint``, and of no other."""
 
     pool: int
-    listed: int
-    above: int
     fingerprint: str
 
     def is_of(self, scores: Floats) -> bool:
         return self.fingerprint == scores_fingerprint(scores)
+
+
+class ConformalList(OfThisPool, tag="false-share", frozen=True):
+    """The ``listed`` best of the pool, by Benjamini-Hochberg.
+
+    ``above`` calibration rows that are not qualified score at least as high as the last one listed.
+    """
+
+    listed: int
+    above: int
 
     def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
         return (

@@ -212,8 +212,6 @@ class PoolRank(Proof, tag="next-pool", frozen=True):
     ``short`` pools never reach it, whoever is listed; ``empty`` ones reach it with nobody.
     """
 
-    drawn_by = "pools that came by chance"
-    lists_share = False
     rests_on = None
 
     pools: int

@@ -18,7 +18,6 @@ from surelist._names import option
 from surelist.bounds.noise import edge_rank, labelled_rate, labelled_share, spent
 from surelist.errors import InvalidInput
 from surelist.promises import phrases
-from surelist.promises.curve import CurveRows
 from surelist.promises.evidence import Evidence
 from surelist.promises.kinds.counts import CountPromise, Counts, RatePromise
 from surelist.promises.phrases import counted, number, percent
@@ -58,9 +57,6 @@ class Noisy(Counts, frozen=True):
             f"{counted(count, 'row')} of {number(cutoff.qualified)} labelled qualified (of "
             f"{number(cutoff.rows)}) score at or above it, as many as needed with labels that may be wrong"
         )
-
-    def curve(self, cutoff: Cutoff, rows: CurveRows) -> None:
-        return None
 
 
 class NoisyRate(Noisy, tag="noisy-rate", frozen=True):

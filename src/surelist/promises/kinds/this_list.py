@@ -22,10 +22,10 @@ from surelist.errors import InvalidInput
 from surelist.promises import phrases
 from surelist.promises.conditions import Proved
 from surelist.promises.evidence import Evidence, require_others
-from surelist.promises.kinds.false_share import scores_fingerprint
+from surelist.promises.kinds.false_share import OfThisPool, scores_fingerprint
 from surelist.promises.options import LIST_SIZE, SHARE
 from surelist.promises.phrases import counted, number, percent, qualified
-from surelist.promises.promise import About, Level, Promise, Proof
+from surelist.promises.promise import About, Level, Promise
 from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
 
 FIXED = (
@@ -98,7 +98,7 @@ class ThisList(Promise, tag="this-list", frozen=True):
             if not self._held(rows, 0, level):
                 reason = f"There are too few rows to be sure, were all qualified: {these}"
             raise refuse(self, level, evidence, f"{reason}. Bring more rows.")
-        proof = ListHeld(len(pool), rows, wrong, held, scores_fingerprint(pool))
+        proof = ListHeld(len(pool), scores_fingerprint(pool), rows, wrong, held)
         step = Step(0, rows - wrong, float(ordered[self.size - 1]))
         return Certified((step,), evidence.rows, evidence.qualified, proof)
 
@@ -111,23 +111,16 @@ class ThisList(Promise, tag="this-list", frozen=True):
         return math.ceil(check.as_fraction(self.share, "share") * self.size)
 
 
-class ListHeld(Proof, tag="this-list", frozen=True):
-    """Of the ``pool`` candidates the best are listed, and ``held`` of them are qualified.
+class ListHeld(OfThisPool, tag="this-list", frozen=True):
+    """Of the pool's candidates the best are listed, and ``held`` of them are qualified.
 
     ``above`` calibration rows score above the first candidate who is not listed, ``wrong_above`` of them are
     not qualified.
     """
 
-    lists_share = False
-
-    pool: int
     above: int
     wrong_above: int
     held: int
-    fingerprint: str
-
-    def is_of(self, scores: Floats) -> bool:
-        return self.fingerprint == scores_fingerprint(scores)
 
     def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
         listed = (
