@@ -43,6 +43,7 @@ stop start demo/new.csv --found 100 --recall 0.8 -o st.json
 stop next st.json -o left.csv
 stop record st.json left.csv
 stop status st.json
+stop report st.json
 validate start demo/past.csv --decided qualified --recall 0.8 --sample 60 -o v.json
 validate next v.json -o drawn.csv
 validate record v.json drawn.csv

@@ -1,9 +1,7 @@
-"""label: which rows to label. Exit code 3: not certifiable."""
+"""label, stop and validate: what asks people for labels, sheet by sheet. Exit code 3: not certifiable."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,47 +9,105 @@ import click
 
 from surelist.cli import HelpfulGroup
 from surelist.cli.options import (
+    SHARE,
+    Decorator,
     HeadedCommand,
     as_json,
     asked,
+    file_argument,
+    file_option,
     option,
     options,
+    output_option,
     plot_option,
     promise_flags,
     stacked,
+    state_argument,
+    state_option,
 )
+from surelist.cli.output import draw, say
 
-state_argument = click.argument("state", type=click.Path(path_type=Path))
-state_option = click.option(
-    "-o", "--output", required=True, type=click.Path(path_type=Path), help="State file to write."
-)
 label_option = option("label", default="label")
-next_options = stacked(
-    state_argument,
-    click.option(
-        "-o",
-        "--output",
-        required=True,
-        type=click.Path(path_type=Path),
-        help="Sheet to fill in: .csv or .xlsx.",
-    ),
-    click.option("--count", type=int, help="At most this many rows."),
-    label_option,
-    as_json,
-)
-record_options = stacked(
-    state_argument,
-    click.argument("sheet", type=click.Path(path_type=Path)),
-    label_option,
-    click.option("--final", is_flag=True, help="Blank labels of this sheet will not come."),
-    click.option(
-        "--correct", is_flag=True, help="Labels that differ from those on record correct them, on record."
-    ),
-    as_json,
-)
 
 
-@click.group(cls=HelpfulGroup)
+class SheetGroup(HelpfulGroup):
+    """A group whose state asks for labels: ``next`` writes a sheet to fill in, ``record`` takes it back.
+
+    Each is made from a function that has its help and nothing else. ``facts`` are what JSON says of a state.
+    """
+
+    facts: tuple[str, ...] = ()
+
+    def writes(self, what: str) -> Decorator:
+        """``next``; ``what`` is in the sheet."""
+
+        @state_argument
+        @output_option("Sheet to fill in: .csv or .xlsx.")
+        @click.option("--count", type=int, help="At most this many rows.")
+        @label_option
+        @as_json
+        def next_(state: Path, output: Path, json_: bool, **given: Any) -> None:
+            from surelist.workflows.labelling import next_sheet
+
+            rows = next_sheet(str(self.name), state, output, **given)
+            there = f"{rows:,} {what} to label are in {output}."
+            said = there if rows else "Nothing is to be labelled: see status."
+            say(json_, said, rows=rows, sheet=str(output) if rows else None)
+
+        return self._with_help("next", next_)
+
+    def records(self, *facts: str) -> Decorator:
+        """``record``, which says these facts of the state that comes of it."""
+        self.facts = facts
+
+        @state_argument
+        @file_argument("sheet")
+        @label_option
+        @click.option("--final", is_flag=True, help="Blank labels of this sheet will not come.")
+        @click.option("--correct", is_flag=True,
+                      help="Labels that differ from those on record correct them, on record.")  # fmt: skip
+        @as_json
+        def record(json_: bool, **given: Any) -> None:
+            from surelist.workflows.labelling import record_sheet
+
+            done = record_sheet(str(self.name), **given)
+            if facts:
+                self.said(done.work, json_)
+                return
+            corrected = f", {done.corrected:,} corrected" if done.corrected else ""
+            waiting = len(done.work.ask())
+            counts = {"new": done.new, "waiting": waiting, "corrected": done.corrected}
+            say(json_, f"{done.new:,} new labels{corrected}; {waiting:,} to come.", **counts)
+
+        return self._with_help("record", record)
+
+    def reports(self) -> Decorator:
+        """``report``: what came out, in words or as a page."""
+
+        @state_argument
+        @output_option("Write the report as a page, .html.", required=False)
+        @as_json
+        def report(state: Path, output: Path | None, json_: bool) -> int:
+            from surelist.workflows import labelling
+
+            test = labelling.load(str(self.name), state)
+            if output is not None:
+                labelling.report(test, output)
+            return self.said(test, json_)
+
+        return self._with_help("report", report)
+
+    def _with_help(self, name: str, command: Any) -> Decorator:
+        return lambda said: self.command(name=name, help=said.__doc__, no_args_is_help=True)(command)
+
+    def said(self, test: Any, json_: bool) -> int:
+        """Say where a test stands; 3 where nothing is certified and nothing more is to be labelled."""
+        waiting = len(test.ask())
+        say(json_, test.describe(), waiting=waiting, **{name: getattr(test, name) for name in self.facts})
+        return 0 if test.certified or waiting else 3
+
+
+@click.group(cls=SheetGroup)
 def label() -> None:
     """From a scored collection without labels to a certified list: which rows to label.
 
@@ -65,7 +121,7 @@ def label() -> None:
 
 
 @label.command(name="start", cls=HeadedCommand, no_args_is_help=True)
-@click.argument("collection", type=click.Path(path_type=Path))
+@file_argument("collection")
 @promise_flags("labelling")
 @option("reject_recall")
 @option("pool_size")
@@ -112,37 +168,24 @@ def _target(given: dict[str, Any]) -> Any:
     return group_targets(given["target"], pool_size=given["pool_size"])
 
 
-@label.command(name="next", no_args_is_help=True)
-@next_options
-def next_label(**given: Any) -> None:
+@label.writes("rows")
+def _() -> None:
     """Write a sheet with the rows to label now, all their columns and an empty label column."""
-    from surelist.workflows.labelling import next_labels
-
-    write_asked(next_labels, "rows", **given)
 
 
-@label.command(name="record", no_args_is_help=True)
-@record_options
-def record_label(json_: bool, **given: Any) -> None:
+@label.records()
+def _() -> None:
     """Take a filled-in SHEET (.csv, .xlsx) back; in parts, in any order, and again.
 
     With --correct a mistyped label can be mended: a pilot's until labels of the block are recorded, any other
     until status has shown the result.
     """
-    from surelist.workflows.labelling import record_labels
-
-    done = record_labels(**given)
-    corrected = f", {done.corrected:,} corrected" if done.corrected else ""
-    say(
-        json_, f"{done.new:,} new labels{corrected}; {done.waiting:,} to come.", new=done.new,
-        waiting=done.waiting, corrected=done.corrected,
-    )  # fmt: skip
 
 
 @label.command(name="status", no_args_is_help=True)
 @state_argument
-@click.option("--policy", type=click.Path(path_type=Path), help="Write the certified policy.")
-@click.option("--shortlist", type=click.Path(path_type=Path), help="Write the list of the collection itself.")
+@file_option("--policy", help="Write the certified policy.")
+@file_option("--shortlist", help="Write the list of the collection itself.")
 @plot_option
 @as_json
 def status_label(
@@ -151,9 +194,8 @@ def status_label(
     """The design, what has come, and the promise. Exit code 3 when the labels do not suffice."""
     from surelist.workflows import labelling
 
-    work = labelling.load_labelling(state)
-    if plot:
-        work.plot(path=plot)
+    work = labelling.load("label", state)
+    draw(work, plot)
     waiting = len(work.ask())
     if waiting and (policy or shortlist):
         raise click.UsageError(f"{waiting:,} labels are still to come; nothing is certified before.")
@@ -164,17 +206,171 @@ def status_label(
     say(json_, work.describe(), waiting=0, promise=made.promise, thresholds=[*made.thresholds.values()])
 
 
-def write_asked(
-    write_sheet: Callable[..., int], what: str, state: Path, output: Path, json_: bool, **options: Any
-) -> None:
-    """Write a sheet of what is to be labelled now, and say so."""
-    rows = write_sheet(state, output, **options)
-    message = (
-        f"{rows:,} {what} to label are in {output}." if rows else "Nothing is to be labelled: see status."
-    )
-    say(json_, message, rows=rows, sheet=str(output) if rows else None)
+@click.group(cls=SheetGroup)
+def stop() -> None:
+    """May a review stop? A test of what was not reviewed, after any review whatever.
+
+    \b
+    Example:
+      surelist stop start rest.csv --found 195 --recall 0.95 -o stop.json
+      surelist stop start export.csv --decided included --recall 0.95 -o stop.json
+      surelist stop next stop.json -o sheet.csv
+      surelist stop record stop.json sheet.csv
+      surelist stop status stop.json
+      surelist stop report stop.json -o report.html
+    """
 
 
-def say(json_: bool, text: str, **facts: Any) -> None:
-    """The text for people, or the facts for machines."""
-    click.echo(json.dumps(facts) if json_ else text)
+test_options = stacked(
+    click.option("--recall", type=SHARE, required=True, help="Share of all relevant items to certify."),
+    click.option("--alpha", type=SHARE, default=0.05, show_default=True, help="How often it may be wrong."),
+)
+looks_option = click.option(
+    "--looks", type=int, default=10, show_default=True, help="The most looks to plan."
+)
+
+
+@stop.command(name="plan", no_args_is_help=True)
+@click.option("--found", type=int, required=True, help="Relevant items that the review has found.")
+@click.option("--rest", type=int, required=True, help="How many items were not reviewed.")
+@test_options
+@looks_option
+def plan_stop(**given: Any) -> None:
+    """The looks that a test would take, and how likely each is to be the last. Nothing is drawn.
+
+    \b
+    Example:
+      surelist stop plan --found 195 --rest 8000 --recall 0.95
+    """
+    from surelist.workflows import labelling
+
+    click.echo(labelling.plan_stop(**given))
+
+
+@stop.command(name="start", no_args_is_help=True)
+@file_argument("rest")
+@click.option("--found", type=int, help="Relevant items that the review has found.")
+@click.option(
+    "--decided", metavar="COLUMN", help="Instead: REST has everything, and in this column the review's "
+    "decisions: 1 relevant, 0 not, blank for what was not reviewed.",
+)  # fmt: skip
+@test_options
+@looks_option
+@state_option
+@as_json
+def start_stop(rest: Path, output: Path, json_: bool, **options: Any) -> None:
+    """Plan the looks at REST, a table of everything that was not reviewed, and draw from it.
+
+    An export of a whole project goes with --decided: relevant decisions are counted, and what has none
+    is written beside the state as STATE.rest.csv.
+
+    \b
+    Example:
+      surelist stop start asreview.csv --decided included --recall 0.9 -o stop.json
+    """
+    from surelist.workflows import labelling
+
+    test = labelling.start_stop(rest, output, **options)
+    say(json_, test.describe(), state=str(output), looks=list(test.sizes), level=test.level)
+
+
+@stop.writes("items")
+def _() -> None:
+    """Write a sheet with the items to label now, up to the next look."""
+
+
+@stop.records("drawn", "hits", "certified", "lost", "over", "recall_now")
+def _() -> None:
+    """Take a filled-in SHEET back, in its order; a label that will not come counts as relevant.
+
+    With --correct a label is mended, on record. One that turns out not to be relevant after it was counted at
+    a look stays a hit; one that turns out to be relevant may withdraw a certificate.
+    """
+
+
+@stop.command(name="status", no_args_is_help=True)
+@state_argument
+@plot_option
+@as_json
+def status_stop(state: Path, plot: Path | None, json_: bool) -> int:
+    """Certified, go on, or lost: more hits than the last look allows (exit code 3)."""
+    from surelist.workflows.labelling import load
+
+    test = load("stop", state)
+    draw(test, plot)
+    return stop.said(test, json_)
+
+
+@stop.reports()
+def _() -> None:
+    """What was tested and what came out, for the files. Exit code 3 where nothing is certified
+    once all labels are in."""
+
+
+@click.group(cls=SheetGroup)
+def validate() -> None:
+    """Did decisions that are made keep enough? A test by one random sample, whoever decided.
+
+    \b
+    Example:
+      surelist validate plan decided.csv --decided produced --recall 0.8
+      surelist validate start decided.csv --decided produced --recall 0.8 --sample 1000 -o check.json
+      surelist validate next check.json -o sheet.csv
+      surelist validate record check.json sheet.csv
+      surelist validate report check.json -o report.html
+    """
+
+
+decisions = stacked(
+    file_argument("table"),
+    click.option(
+        "--decided", metavar="COLUMN", required=True, help="Column of decisions: 1 kept; 0 or blank left out."
+    ),
+    test_options,
+)
+
+
+@validate.command(name="plan", no_args_is_help=True)
+@decisions
+@click.option(
+    "--sample", type=int, multiple=True, default=(200, 500, 1000, 2000, 5000), show_default=True,
+    help="Rows to label. Repeat.",
+)  # fmt: skip
+def plan_validation(**given: Any) -> None:
+    """What samples of each size can certify of the decisions in TABLE. Nothing is drawn."""
+    from surelist.workflows import labelling
+
+    click.echo(labelling.plan_validation(**given))
+
+
+@validate.command(name="start", no_args_is_help=True)
+@decisions
+@click.option("--sample", type=int, required=True, help="How many rows can be labelled in all.")
+@state_option
+@as_json
+def start_validation(table: Path, output: Path, json_: bool, **given: Any) -> None:
+    """Draw rows from TABLE, in which everything is decided: of those kept and of those left out."""
+    from surelist.workflows import labelling
+
+    test = labelling.start_validation(table, output, **given)
+    say(json_, test.describe(), state=str(output), waiting=len(test.ask()))
+
+
+@validate.writes("rows")
+def _() -> None:
+    """Write a sheet with the rows to label now, in mixed order and without their decisions."""
+
+
+@validate.records("kept_at_least", "certified")
+def _() -> None:
+    """Take a filled-in SHEET back; in parts, in any order. A label that will not come counts against the
+    decisions.
+
+    With --correct a label is mended, as long as others are to come.
+    """
+
+
+@validate.reports()
+def _() -> None:
+    """What the decisions kept at least. Exit code 3 where the recall asked for is not certified once all
+    labels are in."""

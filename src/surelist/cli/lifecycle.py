@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -23,7 +22,6 @@ ALARM = 4
 SURPRISING = 1e-4  # p-value of a drift that deserves a look: as for the pools of select
 
 id_option = flags.option("id", default="id")
-state_argument = click.argument("state", type=click.Path(path_type=Path))
 pool_option = click.option(
     "--pool", "name", required=True, help="Name of the pool, e.g. its date; each pool has its own."
 )
@@ -36,7 +34,7 @@ pool_option = click.option(
 @flags.option("alpha")
 @click.option("--base-rate", type=SHARE, help="Guess: share of qualified candidates.")
 @click.option("--auc", type=SHARE, help="Guess: area under the score's ROC curve.")
-@click.option("--pilot", type=click.Path(path_type=Path), help="Instead of a guess: a table of pilot rows.")
+@flags.file_option("--pilot", help="Instead of a guess: a table of pilot rows.")
 @flags.options("score", "label", "missing_labels", "pos_label", "neg_label", "sheet", "header_row", "decimal")
 @click.option("--pools", type=int, default=100, show_default=True, help="Pools that will be screened.")
 @click.option("--sizes", help="Calibration sizes (or numbers of labels) to tabulate, e.g. 300,1000,3000.")
@@ -81,8 +79,8 @@ def _target_in(given: dict[str, object]) -> Any:
 
 
 @click.command(no_args_is_help=True)
-@click.argument("past", type=click.Path(path_type=Path))
-@click.argument("pool", type=click.Path(path_type=Path))
+@flags.file_argument("past")
+@flags.file_argument("pool")
 @flags.option("score")
 @click.option("--pool-score", help="Column with the score in POOL, where it has another name there.")
 @flags.options("sheet", "header_row", "decimal")
@@ -117,9 +115,9 @@ def _column(name: str, holds: str, default: str | None = None, *, if_there: bool
 
 
 @click.command(no_args_is_help=True)
-@state_argument
-@click.argument("reviews", type=click.Path(path_type=Path))
-@click.option("--policy", type=click.Path(path_type=Path), help="Policy to watch; needed the first time.")
+@flags.state_argument
+@flags.file_argument("reviews")
+@flags.file_option("--policy", help="Policy to watch; needed the first time.")
 @click.option("--alpha", type=SHARE, help="How often a false alarm may come, ever (first time; 0.05).")
 @click.option(
     "--audit-rate", type=SHARE, metavar="SHARE",
@@ -158,19 +156,16 @@ def watch(state: Path, reviews: Path, plot: Path | None, json_: bool, **options:
 
     monitor, new, known, blocked = living.watch(state, reviews, **options)
     printed.draw(monitor, plot)
-    if json_:
-        low_high = {group or "": list(ends) for group, ends in monitor.intervals.items()}
-        click.echo(json.dumps({
-            "new": new, "known": known, "waiting_for": blocked, "pools": monitor.pools,
-            "e_value": monitor.e_value, "alarm": monitor.alarm, "interval": low_high,
-            "unreviewed": {group or "": each.total.unreviewed for group, each in monitor.tallies.items()},
-            "promise": monitor.policy.promise,
-        }))  # fmt: skip
-    else:
-        click.echo(f"{new:,} new pools, {known:,} counted before.")
-        if blocked is not None:
-            click.echo(f"Waiting for the reviews of pool {blocked!r}; later pools count after it.")
-        click.echo(monitor.describe())
+    said = [f"{new:,} new pools, {known:,} counted before.", monitor.describe()]
+    if blocked is not None:
+        said.insert(1, f"Waiting for the reviews of pool {blocked!r}; later pools count after it.")
+    printed.say(
+        json_, "\n".join(said), new=new, known=known, waiting_for=blocked, pools=monitor.pools,
+        e_value=monitor.e_value, alarm=monitor.alarm,
+        interval={group or "": list(ends) for group, ends in monitor.intervals.items()},
+        unreviewed={group or "": each.total.unreviewed for group, each in monitor.tallies.items()},
+        promise=monitor.policy.promise,
+    )  # fmt: skip
     return ALARM if monitor.alarm else 0
 
 
@@ -192,7 +187,7 @@ def campaign() -> None:
 
 
 @campaign.command(cls=flags.HeadedCommand, no_args_is_help=True)
-@click.argument("past", type=click.Path(path_type=Path))
+@flags.file_argument("past")
 @flags.promise_flags("campaign")
 @click.option("--pool-size", required=True, metavar="M", help="Candidates in a pool, or their known average.")
 @flags.option("alpha")
@@ -209,7 +204,7 @@ def campaign() -> None:
     help="Learn from candidates drawn with this probability, listed or not; the threshold may fall then.",
 )  # fmt: skip
 @flags.options("score", "label", "missing_labels", "pos_label", "neg_label", "sheet", "header_row", "decimal")
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="State file to write.")
+@flags.state_option
 @flags.as_json
 def start(past: Path, output: Path, json_: bool, **given: Any) -> None:
     """Start a campaign from PAST candidates. Exit code 3 when the target is not certifiable yet.
@@ -223,29 +218,25 @@ def start(past: Path, output: Path, json_: bool, **given: Any) -> None:
     given["schedule"] = _numbers(given["schedule"], "--schedule") if given["schedule"] else None
     target, hints = _target_in(given), flags.hints_in(given)
     begun = living.start_campaign(past, output, target, hints=hints, **given)
-    if not json_:
-        click.echo(begun.describe())
-    _report(begun, json_, state=str(output))
+    _report(begun, json_, [begun.describe()], state=str(output))
 
 
 @campaign.command(no_args_is_help=True)
-@state_argument
-@click.argument("candidates", metavar="POOL", type=click.Path(path_type=Path))
+@flags.state_argument
+@flags.file_argument("candidates", metavar="POOL")
 @pool_option
 @flags.option("score")
 @id_option
-@click.option(
-    "-o", "--output", required=True, type=click.Path(path_type=Path), help="Shortlist: .csv or .parquet."
-)
-@click.option(
-    "--audit", type=click.Path(path_type=Path), metavar="FILE",
+@flags.output_option("Shortlist: .csv or .parquet.")
+@flags.file_option(
+    "--audit",
+    metavar="FILE",
     help="Campaigns with an audit: whom to review beside the shortlist (.csv, .xlsx).",
-)  # fmt: skip
+)
 @flags.as_json
 def screen(
-    state: Path, candidates: Path, name: str, score: str, id: str, output: Path, audit: Path | None,
-    json_: bool,
-) -> int:  # fmt: skip
+    state: Path, candidates: Path, name: str, output: Path, audit: Path | None, json_: bool, **columns: str
+) -> int:
     """Shortlist the candidates of a POOL and remember them for review.
 
     \b
@@ -255,26 +246,27 @@ def screen(
     """
     from surelist.workflows import lifecycle as living
 
-    done = living.screen_pool(state, candidates, output, name=name, score=score, id=id, audit=audit)
-    if not json_:
-        if done.update is not None:
-            click.echo(f"Scheduled update after pool {done.update.pools:,}: {done.update.rows:,} rows known.")
-        click.echo(f"{done.shortlisted:,} of {done.candidates:,} candidates are on the shortlist {output}.")
-        if done.audited is not None:
-            click.echo(f"{done.audited:,} others were drawn for the audit {audit}; review them too.")
-    drawn = {} if done.audited is None else {"audited": done.audited}
-    return _report(done.campaign, json_, candidates=done.candidates, shortlisted=done.shortlisted, **drawn)
+    done = living.screen_pool(state, candidates, output, name=name, audit=audit, **columns)
+    said = [f"{done.shortlisted:,} of {done.candidates:,} candidates are on the shortlist {output}."]
+    facts = {"candidates": done.candidates, "shortlisted": done.shortlisted}
+    if done.update is not None:
+        rows = f"{done.update.rows:,} rows known"
+        said.insert(0, f"Scheduled update after pool {done.update.pools:,}: {rows}.")
+    if done.audited is not None:
+        said.append(f"{done.audited:,} others were drawn for the audit {audit}; review them too.")
+        facts["audited"] = done.audited
+    return _report(done.campaign, json_, said, **facts)
 
 
 @campaign.command(no_args_is_help=True)
-@state_argument
-@click.argument("reviews", type=click.Path(path_type=Path))
+@flags.state_argument
+@flags.file_argument("reviews")
 @pool_option
 @flags.option("label")
 @id_option
 @click.option("--final", is_flag=True, help="Stop waiting for reviews of this pool that are missing.")
 @flags.as_json
-def review(state: Path, reviews: Path, name: str, label: str, id: str, final: bool, json_: bool) -> int:
+def review(state: Path, reviews: Path, json_: bool, **given: Any) -> int:
     """Take in REVIEWS of a pool's shortlist, or of its audit: a table with candidate ids and labels.
 
     Blank labels are reviews that have not come yet. The same table may be fed again.
@@ -285,16 +277,15 @@ def review(state: Path, reviews: Path, name: str, label: str, id: str, final: bo
     """
     from surelist.workflows import lifecycle as living
 
-    campaign, new, closed = living.review_pool(state, reviews, name=name, label=label, id=id, final=final)
-    if not json_:
-        click.echo(f"{new:,} new reviews." + (f" {closed:,} given up." if closed else ""))
-    return _report(campaign, json_, new=new, closed=closed)
+    campaign, new, closed = living.review_pool(state, reviews, **given)
+    said = f"{new:,} new reviews." + (f" {closed:,} given up." if closed else "")
+    return _report(campaign, json_, [said], new=new, closed=closed)
 
 
 @campaign.command(no_args_is_help=True)
-@state_argument
+@flags.state_argument
 @flags.plot_option
-@click.option("--policy", type=click.Path(path_type=Path), help="Also write the policy in force.")
+@flags.file_option("--policy", help="Also write the policy in force.")
 @flags.as_json
 def status(state: Path, plot: Path | None, policy: Path | None, json_: bool) -> int:
     """Where a campaign stands, and its list length over time.
@@ -309,24 +300,19 @@ def status(state: Path, plot: Path | None, policy: Path | None, json_: bool) -> 
     printed.draw(loaded, plot)
     if policy is not None:
         loaded.policy.save(policy)
-    if not json_:
-        click.echo(loaded.describe())
-    return _report(loaded, json_)
+    return _report(loaded, json_, [loaded.describe()])
 
 
-def _report(campaign: Campaign, json_: bool, **more: object) -> int:
-    if json_:
-        monitor = campaign.monitor
-        click.echo(json.dumps({
-            **more, "promise": campaign.promise, "threshold": campaign.threshold,
-            "certified": campaign.certified, "alarm": campaign.alarm, "pools": campaign.pools,
-            "rows": campaign.rows, "missing": campaign.reviews.missing,
-            "next_update": campaign.next_update,
-            "updates": [structs.asdict(update) for update in campaign.updates],
-            "e_value": None if monitor is None else monitor.e_value,
-        }))  # fmt: skip
-    else:
-        click.echo(click.style(campaign.promise, bold=True))
+def _report(campaign: Campaign, json_: bool, said: list[str], **more: object) -> int:
+    """What was done, and the promise; 4 after an alarm."""
+    monitor = campaign.monitor
+    names = ("promise", "threshold", "certified", "alarm", "pools", "rows", "next_update")
+    printed.say(
+        json_, "\n".join([*said, click.style(campaign.promise, bold=True)]), **more,
+        **{name: getattr(campaign, name) for name in names}, missing=campaign.reviews.missing,
+        updates=[structs.asdict(update) for update in campaign.updates],
+        e_value=None if monitor is None else monitor.e_value,
+    )  # fmt: skip
     return ALARM if campaign.alarm else 0
 
 

@@ -60,6 +60,23 @@ def _refuse_names_of_files(plot: Path, given: Mapping[str, object]) -> None:
             raise InvalidInput("plot", f"{plot} is {name} too; choose another name for the picture.")
 
 
+def file_argument(name: str, **more: Any) -> Decorator:
+    """An argument that is a file."""
+    return click.argument(name, type=click.Path(path_type=Path), **more)
+
+
+def file_option(*names: str, help: str, **more: Any) -> Decorator:
+    """An option that is a file."""
+    return click.option(*names, type=click.Path(path_type=Path), help=help, **more)
+
+
+def output_option(help: str, *, required: bool = True) -> Decorator:
+    """``-o``: the file to write."""
+    return file_option("-o", "--output", help=help, required=required)
+
+
+state_argument = file_argument("state")
+state_option = output_option("State file to write.")
 policy_argument = click.argument("policy_path", metavar="POLICY", type=click.Path(allow_dash=True))
 
 

@@ -26,6 +26,11 @@ def answer(
     click.echo(json.dumps(body()) if json_ else said or made.describe())
 
 
+def say(json_: bool, text: str, **facts: Any) -> None:
+    """The text for people, or the facts for machines."""
+    click.echo(json.dumps(facts) if json_ else text)
+
+
 def draw(shown: Any, plot: Path | None) -> None:
     """Draw it where a file for it was named."""
     if plot is not None:

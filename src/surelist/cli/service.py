@@ -15,6 +15,7 @@ import click
 from click.core import ParameterSource
 
 from surelist.cli import HelpfulGroup
+from surelist.cli.options import as_json, file_argument, file_option
 from surelist.errors import InvalidInput, MissingDependency
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 database_option = click.option(
     "--database", metavar="ADDRESS", help="SQLite file or postgresql://… [default: in your data folder]"
 )
-as_json = click.option("--json", "json_", is_flag=True, help="Print JSON, for machines.")
 
 
 @click.command()
@@ -224,14 +224,9 @@ def verify_log(database: str | None, receipts: tuple[str, ...], json_: bool) -> 
 
 
 @click.command(no_args_is_help=True)
-@click.argument("policy", type=click.Path(path_type=Path))
-@click.option(
-    "--past", type=click.Path(path_type=Path), help="The calibration rows, for curves and their fingerprint."
-)
-@click.option(
-    "--pool", type=click.Path(path_type=Path),
-    help="A pool: sizes, selection rates and fingerprints of its shortlist.",
-)  # fmt: skip
+@file_argument("policy")
+@file_option("--past", help="The calibration rows, for curves and their fingerprint.")
+@file_option("--pool", help="A pool: sizes, selection rates and fingerprints of its shortlist.")
 @click.option(
     "--attribute", "attributes", multiple=True, help="Column of the pool to report rates by; up to two."
 )

@@ -162,16 +162,10 @@ def drawn_rows(table: Table, work: Labelling, rows: list[int]) -> list[Row]:
     return rows_with_ids(table, work.columns["id"], work.ids(rows))
 
 
-def write_collection_list(work: Labelling, policy: Policy, output: Path) -> None:
-    """The list of the collection itself."""
-    table, columns = open_collection(work)
-    write_certified(work, policy, table, columns, output)
-
-
 def write_certified(
     work: Labelling, policy: Policy, table: Table, columns: Mapping[str, str], output: Path
 ) -> None:
-    """The same of a table that is open."""
+    """The list of the collection itself."""
     on, off = work.named
     looks = work.looks if policy.three_ways else None
     thresholds = {each.group: each.steps[-1].threshold for each in policy.cutoffs}

@@ -6,10 +6,9 @@ row number and an empty label.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -17,28 +16,25 @@ from surelist._dataclasses import dataclass
 from surelist._files import updating, writing
 from surelist._names import option
 from surelist.errors import InvalidInput
-from surelist.lifecycle import stopping, validation
+from surelist.lifecycle import validation
 from surelist.lifecycle.labelling import Labelling
 from surelist.lifecycle.stopping import StopTest
+from surelist.lifecycle.stopping import describe_plan as plan_stop
 from surelist.lifecycle.validation import Validation
 from surelist.promises.policy import Policy
 from surelist.tables.arrays import read_text
 from surelist.tables.output import Row, count_rows, rows_at, write_sheet
 from surelist.tables.reading import is_text, style_of
 from surelist.tables.sources import Table, open_table
-from surelist.workflows.label_tables import (
-    JUDGED,
-    drawn_rows,
-    judged_table,
-    label_table,
-    open_collection,
-    write_collection_list,
-)
+from surelist.workflows import label_tables as tables
 from surelist.workflows.lifecycle import read_label
 
+__all__ = ["plan_stop"]  # and what is here
+
 ROW = "surelist_row"
-Kept = TypeVar("Kept", Labelling, StopTest, Validation)
 Changed = dict[int, tuple[float | None, float]]  # labels that were told and are another now, by row
+Asking = Labelling | StopTest | Validation
+STATES: dict[str, type[Asking]] = {"label": Labelling, "stop": StopTest, "validate": Validation}  # by command
 
 
 def start_labelling(
@@ -53,71 +49,87 @@ def start_labelling(
     if judge is not None:
         beside = state.with_suffix(".judged.csv")
         _require_new(beside)
-        collection, score = judged_table(collection, judge, options.get("id"), beside), JUDGED
-    work = label_table(Path(collection).absolute(), target, labels=labels, score=score, **options)
+        collection = tables.judged_table(collection, judge, options.get("id"), beside)
+        score = tables.JUDGED
+    work = tables.label_table(Path(collection).absolute(), target, labels=labels, score=score, **options)
     work.save(state)
     return work
 
 
-def next_labels(state: Path, output: Path, *, count: int | None, label: str) -> int:
-    """Write a sheet with the rows to label now; returns how many. Asking again gives the same rows."""
-    work = Labelling.load(state)
+def next_sheet(command: str, state: Path, output: Path, *, count: int | None, label: str) -> int:
+    """Write a sheet with the rows to label now; returns how many. Asking again gives the same rows.
+
+    That of a validation is without its decisions.
+    """
+    work, hidden = STATES[command].load(state), None
     rows = work.ask(count).tolist()
-    if rows:
-        table, columns = open_collection(work)
-        fetched = drawn_rows(table, work, rows)
+    if not rows:
+        return 0
+    if isinstance(work, Labelling):
+        table, columns = tables.open_collection(work)
+        fetched = tables.drawn_rows(table, work, rows)
         check_scores(work, table, rows, fetched, columns["score"])
-        write_rows(output, table, rows, fetched, label)
+    elif work.table is None:
+        raise InvalidInput("state", f"{state} was started without a table; ask() names its rows.")
+    else:
+        table = open_table(work.table)
+        if isinstance(work, Validation):
+            _check_decisions(work, rows)
+            hidden = work.column
+        fetched = rows_at(table, rows)
+    write_rows(output, table, rows, fetched, label, hidden)
     return len(rows)
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """What ``record_labels`` did."""
+    """What ``record_sheet`` did."""
 
-    work: Labelling
+    work: Any
     new: int
-    waiting: int
     corrected: int
 
 
-def record_labels(state: Path, sheet: Path, *, label: str, final: bool, correct: bool = False) -> Recorded:
+def record_sheet(
+    command: str, state: Path, sheet: Path, *, label: str, final: bool, correct: bool = False
+) -> Recorded:
     """Take a sheet back. Blank labels are still to come, or with ``final`` will not come.
 
     A label that differs from the one on record is refused, or with ``correct`` replaces it, as long as
-    nothing rests on it.
+    nothing rests on it. Those of a stop test count in the order of drawing.
     """
-    with _recording(Labelling, state, sheet, label, correct) as (work, given, changed):
-        work.correct([*changed], [now for _, now in changed.values()])
-        known = {row: mark for row, mark in given.items() if mark is not None}
-        new = work.tell([*known], [*known.values()]) if known else 0
-        waiting = set(work.ask().tolist()) if final else set()
-        gone = [row for row, mark in given.items() if mark is None and row in waiting]
-        new += work.tell(gone, [None] * len(gone)) if gone else 0
-    return Recorded(work, new, len(work.ask()), len(changed))
-
-
-@contextmanager
-def _recording(
-    kind: type[Kept], state: Path, sheet: Path, label: str, correct: bool
-) -> Iterator[tuple[Kept, dict[int, float | None], Changed]]:
-    """What is kept in a state, the labels of a sheet by row, and those that differ from the ones on record:
-    refused unless they are to ``correct`` them. Saved when the block ends well."""
-    rows, labels = _read_sheet(sheet, label)
-    given = dict(zip(rows, labels, strict=True))
+    given = _read_sheet(sheet, label)
     with updating(state):
-        work = kind.load(state)
-        changed = _changed(work.told, given)
+        work = STATES[command].load(state)
+        before, changed = len(work.told), _changed(work.told, given)
         if changed and not correct:
             raise InvalidInput("labels", _difference(changed))
-        yield work, given, changed
+        if isinstance(work, StopTest):
+            _tell_in_order(work, given, changed, final=final)
+        else:
+            _tell(work, given, changed, final=final)
         work.save(state)
+    return Recorded(work, len(work.told) - before, len(changed))
 
 
-def load_labelling(state: Path) -> Labelling:
-    """Read and verify a labelling's state; that the result of a finished one is seen goes on record."""
-    work = Labelling.load(state)
-    if work.done and not work.seen:
+def _tell(
+    work: Labelling | Validation, given: Mapping[int, float | None], changed: Changed, *, final: bool
+) -> None:
+    if isinstance(work, Labelling):  # a validation corrects what it is told again
+        work.correct([*changed], [now for _, now in changed.values()])
+    known = {row: mark for row, mark in given.items() if mark is not None}
+    if known:
+        work.tell([*known], [*known.values()])
+    waiting = set(work.ask().tolist()) if final else set()
+    gone = [row for row, mark in given.items() if mark is None and row in waiting]
+    if gone:
+        work.tell(gone, [None] * len(gone))
+
+
+def load(command: str, state: Path) -> Any:
+    """Read and verify a state; that the result of a finished labelling is seen goes on record."""
+    work = STATES[command].load(state)
+    if isinstance(work, Labelling) and work.done and not work.seen:
         with updating(state):
             work = Labelling.load(state)
             work.see()
@@ -131,7 +143,7 @@ def finish_labelling(work: Labelling, *, policy: Path | None, shortlist: Path | 
     if policy is not None:
         made.save(policy)
     if shortlist is not None:
-        write_collection_list(work, made, shortlist)
+        tables.write_certified(work, made, *tables.open_collection(work), shortlist)
     return made
 
 
@@ -150,26 +162,19 @@ def start_stop(
             f"give {option('found')}, how many relevant items the review has found; or "
             f"{option('decided')}, the column with its decisions in a table of everything.",
         )
-    if decided is not None:
-        return _start_from_export(rest, state, decided, **options)
-    table = open_table(rest)
-    size = count_rows(table)
-    if size == 0:
-        raise InvalidInput(table.name, "has no rows; nothing is left to test.")
-    test = StopTest(found or 0, size, table=str(Path(rest).absolute()), **options)
-    test.save(state)
-    return test
-
-
-def _start_from_export(export: Path, state: Path, decided: str, **options: Any) -> StopTest:
-    rest = state.with_suffix(".rest.csv")
-    _require_new(rest)
-    table, marks = _decisions(export, decided)
-    left = [row for row, mark in enumerate(marks) if mark is None]
+    if decided is None:
+        table, path = open_table(rest), rest
+        left, where, empty = [*range(count_rows(table))], table.name, "has no rows"
+    else:
+        _require_new(path := state.with_suffix(".rest.csv"))
+        table, marks = _decisions(rest, decided)
+        found, left = marks.count(1.0), [row for row, mark in enumerate(marks) if mark is None]
+        where, empty = f"column {decided!r}", "every row has a decision"
     if not left:
-        raise InvalidInput(f"column {decided!r}", "every row has a decision; nothing is left to test.")
-    test = StopTest(marks.count(1.0), len(left), table=str(rest.absolute()), **options)
-    write_sheet(rest, table.titles, rows_at(table, left), table.paths)
+        raise InvalidInput(where, f"{empty}; nothing is left to test.")
+    test = StopTest(found or 0, len(left), table=str(Path(path).absolute()), **options)
+    if decided is not None:
+        write_sheet(path, table.titles, rows_at(table, left), table.paths)
     test.save(state)
     return test
 
@@ -179,31 +184,6 @@ def _decisions(export: Path, decided: str) -> tuple[Table, list[float | None]]:
     table = open_table(export)
     texts = read_text(table, {"decided": decided})["decided"]
     return table, [read_label(text, decided, line) for line, text in enumerate(texts)]
-
-
-def plan_stop(found: int, rest: int, **options: Any) -> str:
-    """What a test of the rest would ask for, in words."""
-    return stopping.describe_plan(found, rest, **options)
-
-
-def next_items(state: Path, output: Path, *, count: int | None, label: str) -> int:
-    """Write a sheet with the items of a stop test to label now; returns how many."""
-    return _next_sheet(StopTest.load(state), state, output, count, label)
-
-
-def _next_sheet(
-    test: StopTest | Validation, state: Path, output: Path, count: int | None, label: str,
-    hidden: str | None = None,
-) -> int:  # fmt: skip
-    rows = test.ask(count).tolist()
-    if rows:
-        if test.table is None:
-            raise InvalidInput("state", f"{state} was started without a table; ask() names its rows.")
-        table = open_table(test.table)
-        if isinstance(test, Validation):
-            _check_decisions(test, rows)
-        write_rows(output, table, rows, rows_at(table, rows), label, hidden)
-    return len(rows)
 
 
 def plan_validation(
@@ -224,22 +204,6 @@ def start_validation(table: Path, state: Path, *, decided: str, **options: Any) 
     return test
 
 
-def next_decided(state: Path, output: Path, *, count: int | None, label: str) -> int:
-    """Write a sheet with the rows of a validation to label now, without their decisions."""
-    test = Validation.load(state)
-    return _next_sheet(test, state, output, count, label, test.column)
-
-
-def record_decided(state: Path, sheet: Path, *, label: str, final: bool, correct: bool = False) -> Validation:
-    """Take a sheet of a validation back; ``final``: a blank will not come, and counts against the
-    decisions."""
-    with _recording(Validation, state, sheet, label, correct) as (test, given, _):
-        gone = set(test.ask().tolist()) if final else set()
-        known = {row: mark for row, mark in given.items() if mark is not None or row in gone}
-        test.tell([*known], [*known.values()])
-    return test
-
-
 def report(test: StopTest | Validation, output: Path) -> None:
     """What a test says of itself as one HTML page."""
     if output.suffix.lower() != ".html":
@@ -248,32 +212,15 @@ def report(test: StopTest | Validation, output: Path) -> None:
         temporary.write_text(test.page(), encoding="utf-8")
 
 
-def load_stop(state: Path) -> StopTest:
-    """Read and verify a stop test's state."""
-    return StopTest.load(state)
-
-
-def load_validation(state: Path) -> Validation:
-    """Read and verify a validation's state."""
-    return Validation.load(state)
-
-
-def record_items(state: Path, sheet: Path, *, label: str, final: bool, correct: bool = False) -> StopTest:
-    """Take a sheet back, in the order of drawing; ``final``: a blank will not come and counts as relevant.
-
-    A label that differs from the one on record is refused, or with ``correct`` taken as a correction of it.
-    """
-    with _recording(StopTest, state, sheet, label, correct) as (test, given, changed):
-        strangers = sorted(set(given) - set(test.order))
-        if strangers:
-            raise InvalidInput(f"column {ROW!r}", f"row {strangers[0]} was not drawn; use the sheet of next.")
-        test.correct([*changed], [now for _, now in changed.values()])
-        if not test.certified:  # else the sheet holds what is known
-            _tell_in_order(test, given, final=final)
-    return test
-
-
-def _tell_in_order(test: StopTest, by_row: Mapping[int, float | None], *, final: bool) -> None:
+def _tell_in_order(
+    test: StopTest, by_row: Mapping[int, float | None], changed: Changed, *, final: bool
+) -> None:
+    strangers = sorted(set(by_row) - set(test.order))
+    if strangers:
+        raise InvalidInput(f"column {ROW!r}", f"row {strangers[0]} was not drawn; use the sheet of next.")
+    test.correct([*changed], [now for _, now in changed.values()])
+    if test.certified:  # the sheet holds what is known
+        return
     known: list[float | None] = []
     waiting = test.order[test.drawn :]
     for row in waiting:
@@ -374,10 +321,10 @@ def write_rows(
     write_sheet(output, header, body, table.paths)
 
 
-def _read_sheet(sheet: Path, label: str) -> tuple[list[int], list[float | None]]:
+def _read_sheet(sheet: Path, label: str) -> dict[int, float | None]:
+    """The labels of a sheet by row; None for a blank one."""
     columns = read_text(sheet, {"id": ROW, "label": label})
-    rows: list[int] = []
-    labels: list[float | None] = []
+    labels: dict[int, float | None] = {}
     for line, (text, mark) in enumerate(zip(columns["id"], columns["label"], strict=True)):
         number = (text or "").strip()
         if not number and not (mark or "").strip():
@@ -385,9 +332,8 @@ def _read_sheet(sheet: Path, label: str) -> tuple[list[int], list[float | None]]
         if not number.removesuffix(".0").isdecimal():
             got = f"{text!r} in row {line + 1}"
             raise InvalidInput(f"column {ROW!r}", expected="the row number of the sheet", got=got)
-        rows.append(int(number.removesuffix(".0")))
-        labels.append(read_label(mark, label, line))
-    again = next((row for row in rows if rows.count(row) > 1), None) if len(set(rows)) < len(rows) else None
-    if again is not None:
-        raise InvalidInput(f"column {ROW!r}", f"row {again} appears twice in {sheet}.")
-    return rows, labels
+        row = int(number.removesuffix(".0"))
+        if row in labels:
+            raise InvalidInput(f"column {ROW!r}", f"row {row} appears twice in {sheet}.")
+        labels[row] = read_label(mark, label, line)
+    return labels
