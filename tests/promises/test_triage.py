@@ -176,3 +176,17 @@ def test_a_small_pilot_plans_about_the_band_that_a_large_one_does():
     assert large.table[0].assurance > 0.95
     assert 2 < np.mean([each.oracle for each in small]) < 15
     assert np.mean([each.table[0].assurance for each in small]) > 0.5
+
+
+@pytest.mark.parametrize("asked", [{"reject": 0.9}, {"reject_recall": 0.95}])
+def test_a_triage_says_how_many_are_left_to_people_and_a_false_share_no_alpha(rows, asked):
+    scores, labels, others = rows
+    policy = sl.calibrate(scores, labels, sl.Triage(0.9, **asked), unlabelled=others)
+    looked = 100 * float((policy.triage(scores) == "look").mean())
+    assert policy.looked_per(policy.cutoffs[0]) == pytest.approx(looked, abs=1)
+    said = policy.describe()
+    assert "accepted, about" in said
+    assert "would be accepted" in said
+    assert "shortlisted" not in said
+    listed = sl.calibrate(scores, labels, sl.FalseShare(0.2), unlabelled=others[:300])
+    assert "alpha 0.1" not in listed.describe() + repr(listed)

@@ -69,6 +69,7 @@ def test_five_clicks_from_two_files_to_three_lists(local_client):
     others = {"others": ("answers.csv", text(score=pool))}
     result = local_client.post(f"{address}/promise", data={**csrf, **asked}, files=others).text
     assert "Save, and triage answers.csv" in result
+    assert "For people to look at, about" in result
     shown = re.search(r'name="shown" value="(\w+)"', result)[1]
     last = local_client.post(f"{address}/save", data={**csrf, "shown": shown, "name": "judge", "list": "1"})
     assert "/selections/" in str(last.url), last.text

@@ -76,7 +76,8 @@ def select(
         printed.print_reading(opened.reading(score=score).sentences, quiet or json_)
         done = workflows.select_table(opened.table, policy, output=target, pool=pool_column, **given)
     printed.draw(done, plot)
-    found = [*([] if done.shortlisted else ["Nobody is on the shortlist."]), *done.warnings]
+    nobody = "Nobody is accepted." if policy.three_ways else "Nobody is on the shortlist."
+    found = [*([] if done.shortlisted else [nobody]), *done.warnings]
     if json_:
         click.echo(json.dumps({**done.to_dict(), "output": output}), err=output == "-")
     elif not quiet:

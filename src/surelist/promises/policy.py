@@ -164,7 +164,7 @@ class Policy(Displayed, Certificate, frozen=True):
         shown = wording.threshold(cutoff)
         if self.by_rank:
             shown = f"shortlist {policy_display.listed(cutoff)}"
-        backed = f"{cutoff.proof.evidence(cutoff)}; alpha {cutoff.level.alpha:g}, rule {self.rule}"
+        backed = policy_display.backed(cutoff, self.rule)
         width = 10_000 if cutoff.proof.counted else 96
         lines = [f"  {shown}", textwrap.fill(f"    evidence: {backed}", width, subsequent_indent=" " * 4)]
         bound = self.excess_bound.get(self.group_key(cutoff.group))

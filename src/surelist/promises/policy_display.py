@@ -38,7 +38,8 @@ def _line(policy: Certificate) -> str:
         return "nothing is promised any more"
     asked = "; ".join(_short(cutoff) for cutoff in policy.cutoffs[:3])
     more = f"; and {len(policy.cutoffs) - 3} more" if len(policy.cutoffs) > 3 else ""
-    return f"{asked}{more}; alpha {policy.alpha:g}, rule {policy.rule}"
+    level = f"; alpha {policy.alpha:g}, rule {policy.rule}" if policy.cutoffs[0].proof.uses_alpha else ""
+    return f"{asked}{more}{level}"
 
 
 def _short(cutoff: Cutoff) -> str:
@@ -61,11 +62,17 @@ def listed(cutoff: Cutoff) -> str:
     return f"score {wording.compared(first, 6)}" if first == last else f"score >= {span}"
 
 
+def backed(cutoff: Cutoff, rule: str = "") -> str:
+    """What a threshold rests on, in numbers, and at which level."""
+    level = f"; alpha {cutoff.level.alpha:g}{rule and f', rule {rule}'}" if cutoff.proof.uses_alpha else ""
+    return f"{cutoff.proof.evidence(cutoff)}{level}"
+
+
 def _facts(cutoff: Cutoff, policy: Certificate) -> list[tuple[str, str]]:
     facts = [] if cutoff.group is None else [("group", cutoff.group)]
     facts += [
-        ("shortlisted", listed(cutoff)),
-        ("evidence", f"{cutoff.proof.evidence(cutoff)}; alpha {cutoff.level.alpha:g}"),
+        ("shortlisted" if cutoff.proof.looked_from is None else "lists", listed(cutoff)),
+        ("evidence", backed(cutoff)),
     ]
     for sentence in wording.about_scores(cutoff, policy):
         label, _, value = sentence.partition(": ")

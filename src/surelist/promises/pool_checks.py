@@ -183,8 +183,9 @@ def _share(cutoff: Cutoff, size: int, candidates: int, listed: int) -> list[Pool
     far = abs(now - before) > SURPRISE * spread
     warns = far and not before / RATIO <= now <= before * RATIO
     auc = "" if cutoff.scores.auc is None else f" (AUC {cutoff.scores.auc:.2f} on them)"
+    listed_as = "shortlisted" if cutoff.proof.looked_from is None else "accepted"
     message = (
-        f"{_percent(now)} of {candidates:,} candidates{_who(cutoff)} are shortlisted; of the "
+        f"{_percent(now)} of {candidates:,} candidates{_who(cutoff)} are {listed_as}; of the "
         f"calibration rows {_percent(before)} would be{auc}."
     )
     return [PoolCheck("share", warns, message, cutoff.group)]

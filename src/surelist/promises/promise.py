@@ -332,6 +332,7 @@ class Proof(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
     rests_on: ClassVar[str | None] = "scores of other candidates, or a sample of labels"
     # a threshold for each pool size, with ties broken where that was asked for
     many_steps: ClassVar[bool] = False
+    uses_alpha: ClassVar[bool] = True  # False where it is true on average, and never by a chance of error
     estimated_from: ClassVar[str] = "the calibration rows"  # where the length of lists is estimated from
     drawn_by: ClassVar[str] = "rows that came by chance"  # what the promise is worked out from
 

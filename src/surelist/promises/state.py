@@ -322,6 +322,14 @@ class Certificate(Stated, frozen=True):
         of = counted(sum(each.proof.collection_size or 0 for each in self.cutoffs), "candidate")
         return f"it is about the {of} it was made from, and about no others"
 
+    def looked_per(self, cutoff: Cutoff) -> float | None:
+        """Of a triage, how many of as many candidates as ``listed_per`` counts are left to people."""
+        low, listed = cutoff.proof.looked_from, self.listed_per(cutoff)
+        if low is None or listed is None or cutoff.scores is None:
+            return None
+        reached = sum(cutoff.scores.share_at_least(low)) / 2
+        return max(0.0, reached * listed[1] - listed[0])
+
     def listed_per(self, cutoff: Cutoff) -> tuple[float, float] | None:
         """How many of how many will be listed, estimated from the calibration rows; None: not known."""
         share, asked = cutoff.steps[0].share, cutoff.target.listed

@@ -87,9 +87,11 @@ def about_scores(cutoff: Cutoff, policy: Certificate) -> list[str]:
     auc = "AUC not known" if scores.auc is None else f"AUC {scores.auc:.2f}"
     lines = [f"{name}: {scores.lowest:.6g} to {scores.highest:.6g} on the calibration rows, {auc}"]
     if share is not None:
-        expected = list_length(cutoff, policy)
-        lines = [f"list to expect: {expected}"] * (expected is not None) + lines
-        lines.append(f"of the calibration rows {percent(round(share, 4))} would be shortlisted")
+        expected, looked = list_length(cutoff, policy), policy.looked_per(cutoff)
+        what, listed = ("list", "shortlisted") if looked is None else ("lists", "accepted")
+        people = "" if looked is None else f" accepted, about {about(looked)} left to people"
+        lines = [f"{what} to expect: {expected}{people}"] * (expected is not None) + lines
+        lines.append(f"of the calibration rows {percent(round(share, 4))} would be {listed}")
     if policy.shift is not None:
         of = "" if policy.grouped else f" of {policy.shift.rows_before:,}"
         lines.append(f"weights: counted are the {cutoff.rows:,} calibration rows that they kept{of}")

@@ -52,6 +52,7 @@ def summarise(
         "two_lines": structs.asdict(policy.two_lines_of(candidates)),
         "conditions": list(policy.conditions),
         "alpha": policy.alpha,
+        "uses_alpha": policy.cutoffs[0].proof.uses_alpha,
         "rule": policy.rule,
         "rule_name": RULE_NAMES[policy.rule],
         "purpose": policy.purpose,

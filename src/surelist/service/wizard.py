@@ -98,7 +98,8 @@ def result(saved: PolicySaved, policy: Policy, share: float, asked: AskedPromise
         paper = shortest(evidence.curves[rule], float(asked.fields["k"]))
     return {
         "policy": policy, "evidence": evidence, "listed": listed, "per": per, "paper": paper,
-        "asked": asked.fields, "charts": promise_charts(evidence, policy), "looks": looks,
+        "looked": policy.looked_per(policy.cutoffs[0]), "asked": asked.fields, "looks": looks,
+        "charts": promise_charts(evidence, policy),
         "cutoffs": cutoffs_of(policy), "common": common_of(policy), "scores": answers.scores(policy),
         "score_column": (policy.columns or {}).get("score"),
         "warnings": [*policy.warnings, *saved.warnings],

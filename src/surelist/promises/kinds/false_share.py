@@ -88,6 +88,8 @@ class ConformalList(OfThisPool, tag="false-share", frozen=True):
     ``above`` calibration rows that are not qualified score at least as high as the last one listed.
     """
 
+    uses_alpha = False
+
     listed: int
     above: int
 
