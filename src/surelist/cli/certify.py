@@ -64,10 +64,11 @@ def select(
     Example:
       surelist select new.csv --policy policy.json -o shortlist.csv
     """
+    from surelist.promises.policy import Policy
     from surelist.workflows import selection as workflows
     from surelist.workflows.source import Read, Source
 
-    policy = workflows.load_policy(policy_path)
+    policy = Policy.load(policy_path)
     read = Read(**{name: given.pop(name) for name in (*READING, "spark_master")})
     with printed.input_file(pool) as path, printed.output_file(output) as target:
         source = Source.of(path, read, progress=PROGRESS)
@@ -109,10 +110,11 @@ def evaluate(
     Example:
       surelist evaluate later.csv --policy policy.json
     """
+    from surelist.promises.policy import Policy
     from surelist.workflows import tables as workflows
     from surelist.workflows.source import Read
 
-    policy = workflows.load_policy(policy_path)
+    policy = Policy.load(policy_path)
     with printed.input_file(table) as path:
         read = Read(**{name: given.pop(name) for name in ("pos_label", "neg_label", *READING)})
         evaluation = workflows.evaluate_table(path, policy, read=read, **given)

@@ -82,9 +82,9 @@ policy_argument = click.argument("policy_path", metavar="POLICY", type=click.Pat
 
 def read_policy(path: str) -> Policy:
     """The policy in a file, or on stdin."""
-    from surelist.workflows.selection import load_policy, policy_of
+    from surelist.promises.policy import Policy
 
-    return policy_of(sys.stdin.read(), "stdin") if path == "-" else load_policy(path)
+    return Policy.loads(sys.stdin.read(), "stdin") if path == "-" else Policy.load(path)
 
 
 STRICT = 5  # exit code of a command that was asked to be strict and found something to look at

@@ -100,22 +100,19 @@ class Labelling(Saved[LabellingState]):
             check.require_one_index(judge=judge, ids=ids, groups=groups)
             scores = given.judge_scores(judge, ids)
         collection = given.ArrayCollection(scores, ids, groups)
-        options = {"pilot": pilot, "fallback": fallback, "aside": aside, "block": block}
-        self._begin(collection, target, alpha, labels, purpose, None, options)
+        design: dict[str, Any] = {"pilot": pilot, "fallback": fallback, "aside": aside, "block": block}
+        self._begin(collection, target, alpha=alpha, labels=labels, purpose=purpose, **design)
 
     @classmethod
-    def of(
-        cls, collection: ScoredCollection, target: Promise | Mapping[object, Promise], *, alpha: float,
-        labels: int, purpose: str | None = None, columns: dict[str, str] | None = None, **options: object,
-    ) -> Labelling:  # fmt: skip
+    def of(cls, collection: ScoredCollection, target: Any, **given: Any) -> Labelling:
         """A labelling of a collection that lives elsewhere, such as a table."""
         work = cls.__new__(cls)
-        work._begin(collection, target, alpha, labels, purpose, columns, options)
+        work._begin(collection, target, **given)
         return work
 
     def _begin(
-        self, collection: ScoredCollection, target: Any, alpha: float, labels: int, purpose: str | None,
-        columns: dict[str, str] | None, options: dict[str, Any],
+        self, collection: ScoredCollection, target: Any, *, alpha: float, labels: int,
+        purpose: str | None = None, columns: dict[str, str] | None = None, **options: Any,
     ) -> None:  # fmt: skip
         alpha, labels = check.as_level(alpha, calls=2), check.as_count(labels, "labels")
         sizes = collection.sizes

@@ -298,12 +298,10 @@ class Monitor(Saved[MonitorState]):
             axes.Rate(claim.group or "all candidates", *self.intervals[claim.group], float(claim.rate))
             for claim in self.claims
         ]
-        state = "ALARM" if self.alarm else "no alarm"
-        title = f"{counted(self.pools, 'pool')}, e-value {numerals.number(self.e_value, 3)}, {state}"
         first = self.claims[0]
         per = f"rate per {'candidate' if first.k is None else 'pool'}"
         per = "share" if first.drawn else "recall" if self.audit_rate else per
-        return axes.draw_rates(rates, title, f"{per}, under this threshold", ax, path)
+        return axes.draw_rates(rates, self._display().line, f"{per}, under this threshold", ax, path)
 
     @property
     def watch(self) -> Watch:

@@ -252,18 +252,8 @@ def _ever(target: CountPromise, level: Level, base_rate: float) -> bool:
 
 def _rows_with(count: int, base_rate: float, assurance: float) -> int | None:
     """Smallest n such that ``count`` qualified rows come with probability ``assurance``."""
-    low, high = count - 1, count
-    while bounds.binomial_tail(high, base_rate, count) < assurance:
-        low, high = high, 2 * high
-        if low > MOST:
-            return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        if bounds.binomial_tail(middle, base_rate, count) >= assurance:
-            high = middle
-        else:
-            low = middle
-    return high
+    enough = smallest(lambda n: bounds.binomial_tail(n, base_rate, count) >= assurance, count, MOST, count)
+    return enough if enough <= MOST else None
 
 
 def _enough(

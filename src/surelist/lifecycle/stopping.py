@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import textwrap
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from msgspec import field
@@ -27,11 +27,56 @@ from surelist.lifecycle.labelling_start import marks_of
 from surelist.lifecycle.state import Correction, Count, Positive, Saved, Share, State, verify_corrections
 from surelist.promises.phrases import counted, percent, percent_down
 
+WAITING = "?"  # the sign of a label that is to come
 LOOKS = 10
 MOST_LOOKS = 100
 
 
-class StopState(State, kw_only=True, forbid_unknown_fields=True):
+class DrawnState(State, kw_only=True, forbid_unknown_fields=True):
+    """What tests by a random draw know of it: rows in the order of drawing, and a sign for each label.
+
+    ``labels``: 0, 1, - (missing) or what a test says beside these.
+    """
+
+    recall: Share
+    alpha: Share
+    table: str | None  # where the rows are, if they are a table
+    order: list[int]
+    labels: str
+    corrected: list[Correction] = field(default_factory=list)
+
+
+Drawn = TypeVar("Drawn", bound=DrawnState)
+
+
+class DrawnTest(Saved[Drawn]):
+    """A recall tested by labels of a random draw."""
+
+    @property
+    def table(self) -> str | None:
+        """Where the rows are, if they are a table."""
+        return self._state.table
+
+    @property
+    def told(self) -> dict[int, int | None]:
+        """The label of every row whose label has come, in the order of drawing; None: missing."""
+        marks = zip(self._state.order, self._state.labels, strict=False)
+        return {row: None if mark == "-" else int(mark == "1") for row, mark in marks if mark != WAITING}
+
+    def describe(self) -> str:
+        """What was drawn, what came of it, and what it rests on."""
+        return filled(self._said())
+
+    def _said(self) -> list[str]:
+        raise NotImplementedError
+
+
+def filled(paragraphs: list[str]) -> str:
+    """Paragraphs for a terminal."""
+    return "\n".join(textwrap.fill(each, 100) for each in paragraphs)
+
+
+class StopState(DrawnState, kw_only=True, forbid_unknown_fields=True):
     """All that a stop test knows, in the order of its file.
 
     ``labels``: 0, 1, - (missing: a hit) or x (not relevant, and taken back after its look: a hit still).
@@ -40,13 +85,7 @@ class StopState(State, kw_only=True, forbid_unknown_fields=True):
     kind: Literal["surelist stop test"] = "surelist stop test"
     found: Count
     rest: Positive
-    recall: Share
-    alpha: Share
     looks: Positive
-    table: str | None  # where the rest is, if it is a table
-    order: list[int]  # items in the order of drawing, up to the last look
-    labels: str
-    corrected: list[Correction] = field(default_factory=list)
 
     def plan(self) -> RestLooks:
         return _plan(self.found, self.rest, self.recall, self.alpha, self.looks)
@@ -60,7 +99,7 @@ class StopState(State, kw_only=True, forbid_unknown_fields=True):
         verify_corrections(self.corrected, set(order[: len(labels)]))
 
 
-class StopTest(Saved[StopState]):
+class StopTest(DrawnTest[StopState]):
     """May the review stop? Draws from the rest, look by look, until the recall is certified.
 
     Parameters
@@ -114,11 +153,6 @@ class StopTest(Saved[StopState]):
         hold(ended, "labels came after the test had ended")
 
     @property
-    def table(self) -> str | None:
-        """Where the rest is, if it is a table."""
-        return self._state.table
-
-    @property
     def sizes(self) -> tuple[int, ...]:
         """Items drawn in all at each look; look x certifies with at most x hits."""
         return self._plan.sizes
@@ -157,12 +191,6 @@ class StopTest(Saved[StopState]):
     def order(self) -> tuple[int, ...]:
         """Items in the order of drawing, up to the last look."""
         return tuple(self._state.order)
-
-    @property
-    def told(self) -> dict[int, int | None]:
-        """The label of every item whose label has come, in the order of drawing; None: missing."""
-        marks = (None if mark == "-" else int(mark == "1") for mark in self._state.labels)
-        return dict(zip(self._state.order, marks, strict=False))
 
     @property
     def _certified_at(self) -> int | None:
@@ -256,10 +284,9 @@ class StopTest(Saved[StopState]):
             return [*looks, (hits[len(self.sizes) - 1], len(self.sizes) - 1)]
         return [*looks, (last, self.hits)] if self.drawn == last else looks
 
-    def describe(self) -> str:
-        """Certified, go on, or the recall that can be certified now."""
+    def _said(self) -> list[str]:
         state = self._state
-        lines = [
+        return [
             f"Recall {percent(state.recall)}, wrong with probability at most {percent(state.alpha)} over our "
             f"own draw; {state.found:,} relevant found, {state.rest:,} items not reviewed, {self.drawn:,} of "
             f"them drawn with {counted(self.hits, 'hit')}.",
@@ -268,7 +295,6 @@ class StopTest(Saved[StopState]):
             "Nothing is assumed about the review before or about the items: only that the labels are right, "
             "that every item not reviewed is in the rest, and that the draw is not repeated.",
         ]
-        return "\n".join(textwrap.fill(line, 100) for line in lines)
 
     def plot(self, ax: axes.Axes | None = None, *, path: str | Path | None = None) -> axes.Axes:
         """Hits by items drawn, and how many each look allows (needs the ``plots`` extra)."""
@@ -350,7 +376,7 @@ def describe_plan(found: int, rest: int, recall: float, *, alpha: float = 0.05, 
         reached = "".join(f"{f'{100 * each[look]:.0f}%':>16}" for each in chances)
         table.append(f"{size:>12,}{look:>14,}{reached}")
     lines.append("Chance to be certified by each look, if so many relevant items are left:")
-    return "\n".join([*(textwrap.fill(each, 100) for each in lines), *table])
+    return "\n".join([filled(lines), *table])
 
 
 def _plan(found: int, rest: int, recall: float, alpha: float, looks: int) -> RestLooks:

@@ -6,13 +6,11 @@ them [theory: validation]. The bound is in ``bounds.collection_lists``.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from msgspec import field
 from numpy.typing import NDArray
 
 from surelist import _check as check
@@ -23,10 +21,10 @@ from surelist.bounds.collection_lists import Sampled, kept_share
 from surelist.drawing.display import Display
 from surelist.errors import InvalidInput
 from surelist.lifecycle.labelling_start import as_rows, marks_of
-from surelist.lifecycle.state import Correction, Saved, Share, State, verify_corrections
+from surelist.lifecycle.state import Correction, verify_corrections
+from surelist.lifecycle.stopping import WAITING, DrawnState, DrawnTest, filled
 from surelist.promises.phrases import counted, percent, percent_down
 
-WAITING = "?"
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)  # of the sample, for those that were kept
 RELEVANT = 0.8  # of those that were kept, for the plan; any guess is valid
 CONDITIONS = (
@@ -36,7 +34,7 @@ CONDITIONS = (
 )
 
 
-class ValidationState(State, kw_only=True, forbid_unknown_fields=True):
+class ValidationState(DrawnState, kw_only=True, forbid_unknown_fields=True):
     """All that a validation knows, in the order of its file.
 
     ``sides``: 1 for a row that was kept, 0 for one left out; ``labels``: 0, 1, - (missing) or ? (to come).
@@ -45,15 +43,9 @@ class ValidationState(State, kw_only=True, forbid_unknown_fields=True):
     kind: Literal["surelist validation"] = "surelist validation"
     kept: int
     left: int
-    recall: Share
-    alpha: Share
     sample: int
-    table: str | None
     decided: str | None  # its column of decisions
-    order: list[int]
     sides: str
-    labels: str
-    corrected: list[Correction] = field(default_factory=list)
 
     def verify(self) -> None:
         split = plan_split(self.kept, self.left, self.recall, self.sample, self.alpha)
@@ -96,7 +88,7 @@ def plan_split(kept: int, left: int, recall: float, sample: int, alpha: float) -
     return best
 
 
-class Validation(Saved[ValidationState]):
+class Validation(DrawnTest[ValidationState]):
     """Did decisions that are made keep enough of all that is relevant? A test by one random sample.
 
     Parameters
@@ -144,11 +136,6 @@ class Validation(Saved[ValidationState]):
         ))  # fmt: skip
 
     @property
-    def table(self) -> str | None:
-        """Where the rows are, if they are a table."""
-        return self._state.table
-
-    @property
     def column(self) -> str | None:
         """The column with the decisions, if they are in a table."""
         return self._state.decided
@@ -157,12 +144,6 @@ class Validation(Saved[ValidationState]):
     def decisions(self) -> dict[int, bool]:
         """Whether each row that was drawn was kept."""
         return {row: side == "1" for row, side in zip(self._state.order, self._state.sides, strict=True)}
-
-    @property
-    def told(self) -> dict[int, int | None]:
-        """The label of every row whose label has come; None: missing."""
-        marks = zip(self._state.order, self._state.labels, strict=True)
-        return {row: None if mark == "-" else int(mark) for row, mark in marks if mark != WAITING}
 
     def ask(self, count: int | None = None) -> NDArray[np.int64]:
         """Rows to label now, in this order: all that are to come, or the first ``count`` of them."""
@@ -233,8 +214,7 @@ class Validation(Saved[ValidationState]):
         asked = check.as_fraction(self._state.recall, "recall")
         return self.done and self._share >= asked
 
-    def describe(self) -> str:
-        """What was drawn, what came out, and what it rests on."""
+    def _said(self) -> list[str]:
         state, (kept, left) = self._state, self.sampled()
         drawn = (
             f"{counted(state.kept, 'row')} {'was' if state.kept == 1 else 'were'} kept and "
@@ -243,8 +223,7 @@ class Validation(Saved[ValidationState]):
         )
         made = len(state.corrected)
         corrected = [f"{counted(made, 'label')} corrected, on record."] if made else []
-        lines = [drawn, self._verdict(), *corrected, CONDITIONS]
-        return "\n".join(textwrap.fill(line, 100) for line in lines)
+        return [drawn, self._verdict(), *corrected, CONDITIONS]
 
     def _verdict(self) -> str:
         state, share = self._state, self.kept_at_least
@@ -295,4 +274,4 @@ def describe_plan(kept: int, left: int, recall: float, sizes: Sequence[int], alp
         most = smallest(too_many, 0, split.left) - 1
         allowed = f"{most:,}" if most >= 0 else "too small"
         table.append(f"{split.kept + split.left:>8,}{split.kept:>10,}{split.left:>13,}{allowed:>18}")
-    return "\n".join([*(textwrap.fill(each, 100) for each in lines), "", *table])
+    return "\n".join([filled(lines), "", *table])

@@ -134,15 +134,10 @@ def label_table(
     if isinstance(table, (str, os.PathLike)):
         columns |= {"table": os.fspath(table), "engine": engine}
     held = TableCollection(opened, score, id, group)
-    refuse_triage(opened, target)
-    return Labelling.of(held, target, alpha=alpha, labels=labels, purpose=purpose, columns=columns, **design)
-
-
-def refuse_triage(table: Table, target: object) -> None:
-    """Raise before anybody labels where the list of a triage could not be written."""
     targets = target.values() if isinstance(target, Mapping) else [target]
     if any(getattr(each, "three_ways", False) for each in targets):
-        refuse_columns(table, TRIAGE)
+        refuse_columns(opened, TRIAGE)  # before anybody labels for a list that could not be written
+    return Labelling.of(held, target, alpha=alpha, labels=labels, purpose=purpose, columns=columns, **design)
 
 
 def open_collection(work: Labelling) -> tuple[Table, dict[str, str]]:

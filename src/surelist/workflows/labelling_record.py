@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput, NotCertifiable
@@ -12,7 +12,7 @@ from surelist.promises.policy import Policy
 from surelist.promises.promise import Promise
 from surelist.tables.output import count_rows, rows_at
 from surelist.tables.sources import open_table
-from surelist.workflows.label_tables import TableCollection, refuse_triage, write_certified
+from surelist.workflows.label_tables import label_table, write_certified
 from surelist.workflows.labelling import ROW, check_scores, write_rows
 
 
@@ -87,20 +87,13 @@ _SIGNS = {None: "-", 0: "0", 1: "1"}
 _LABELS = {sign: label for label, sign in _SIGNS.items()}
 
 
-def begin(
-    collection: Path, target: Promise, *, labels: int, alpha: float, score: str, group: str | None = None,
-    purpose: str | None = None,
-) -> tuple[str, dict[str | None, int]]:  # fmt: skip
+def begin(collection: Path, target: Promise, **asked: Any) -> tuple[str, dict[str | None, int]]:
     """Draw what may be asked; the state as text, and how many candidates there are, by group.
 
-    With groups the same is promised to each of them.
+    ``asked`` is as for ``label_table``. With groups the same is promised to each of them.
     """
-    table = open_table(collection)
-    held = TableCollection(table, score, None, group)
-    refuse_triage(table, target)
-    columns = {"score": score} | ({"group": group} if group else {})
-    work = Labelling.of(held, target, labels=labels, alpha=alpha, purpose=purpose, columns=columns)
-    return work.dumps(), dict(held.sizes)
+    work = label_table(open_table(collection), target, **asked)
+    return work.dumps(), {design.group: design.size for design in work.state.designs}
 
 
 def status(text: str, marks: str) -> LabellingStatus:

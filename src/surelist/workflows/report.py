@@ -51,7 +51,7 @@ def _summary(
 ) -> dict[str, object]:
     if len(attributes) > 2:
         raise InvalidInput("attribute", expected="at most two", got=f"{len(attributes)}")
-    policy = workflows.load_policy(path)
+    policy = Policy.load(path)
     return summarise(
         policy,
         name=name,

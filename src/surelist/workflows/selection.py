@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,16 +27,6 @@ from surelist.tables.shortlist import Selection
 from surelist.tables.sources import open_table
 from surelist.tables.sql import filter_sql
 from surelist.workflows.source import PLAIN, Read, Source, words_of_tables
-
-
-def load_policy(path: str | Path) -> Policy:
-    """Read and verify a policy file."""
-    return Policy.load(path)
-
-
-def policy_of(text: str, name: str) -> Policy:
-    """Read and verify a policy from the text of its file; ``name`` says in errors which one it is."""
-    return Policy.loads(text, name)
 
 
 def select_table(

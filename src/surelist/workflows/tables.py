@@ -46,7 +46,6 @@ from surelist.tables.reading import NO_LABEL as NO_LABEL
 from surelist.tables.reading import Reading
 from surelist.tables.sources import adopt_upload
 from surelist.workflows.certify import REMEMBERED, certify_source
-from surelist.workflows.selection import load_policy as load_policy
 from surelist.workflows.selection import names_in_rows as names_in_rows
 from surelist.workflows.selection import score_column
 from surelist.workflows.selection import select_columns as select_columns
