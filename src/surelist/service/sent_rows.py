@@ -172,10 +172,10 @@ def _surely_once(body: bytes) -> Sequence[Any] | None:
     except (msgspec.MsgspecError, UnicodeError, RecursionError, InvalidInput):
         return None
     text = np.frombuffer(body, np.uint8)
-    colons = np.flatnonzero(text == ord(":"))
-    if len(colons) == keys:
+    colons = text == ord(":")
+    if np.count_nonzero(colons) == keys:
         return rows
-    before = text[colons - 1]
+    before = text[np.flatnonzero(colons) - 1]
     sure = np.count_nonzero(before == ord('"')) == keys and not np.isin(before, SPACE).any()
     return rows if sure else None
 

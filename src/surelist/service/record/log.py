@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from queue import SimpleQueue
 from typing import Any, Generic
 
 from surelist.errors import SurelistError
@@ -92,7 +93,7 @@ class Writer:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._waiting: deque[tuple[Job, Future[Any]]] = deque()
-        self._lock, self._awake = threading.Lock(), threading.Event()
+        self._lock, self._calls = threading.Lock(), SimpleQueue[None]()  # quicker than an event
         self._closed = False
         self._called: asyncio.AbstractEventLoop | None = None
         self._connection: Connection | None = None
@@ -121,7 +122,7 @@ class Writer:
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            self._awake.set()
+            self._calls.put(None)
             return
         if self._called is not loop:
             self._called = loop
@@ -129,19 +130,18 @@ class Writer:
 
     def _wake(self) -> None:
         self._called = None
-        self._awake.set()
+        self._calls.put(None)
 
     def close(self) -> None:
         """Finish what is waiting, then stop."""
         with self._lock:
             self._closed = True
-        self._awake.set()
+        self._calls.put(None)
         self._thread.join(timeout=30)
 
     def _work(self) -> None:
         while not self._closed or self._waiting:
-            self._awake.wait()
-            self._awake.clear()
+            self._calls.get()
             while self._waiting:
                 self._run([self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))])
         self._drop()
