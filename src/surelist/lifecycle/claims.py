@@ -278,10 +278,7 @@ def reviews_of(claims: Sequence[Claim], shared_size: bool, given: Mapping[str, o
             if given[name] != nothing:
                 remedy = "give drawn= and qualified= by list; missing reviews are unreviewed={...}."
                 raise InvalidInput(name, f"goes with no triage: {remedy}")
-        reviews = [_drawn(claim, given) for claim in claims]
-        for claim, review in zip(claims, reviews, strict=True):
-            _require_fitting(claim, review)
-        return reviews
+        return [_fitting(claim, _drawn(claim, given)) for claim in claims]
     if given["drawn"] is not None:
         raise InvalidInput("drawn", "goes with a triage, whose three lists are audited; leave it out.")
     given = {name: value for name, value in given.items() if name != "drawn"}
@@ -298,8 +295,7 @@ def reviews_of(claims: Sequence[Claim], shared_size: bool, given: Mapping[str, o
             if audited or name != "missed":
                 mine = value if shared_size and name == "pool_size" else _of(value, claims, claim, name)
                 numbers[name] = _whole(mine, name, claim.group)
-        reviews.append(PoolReview(**numbers))
-        _require_fitting(claim, reviews[-1])
+        reviews.append(_fitting(claim, PoolReview(**numbers)))
     return reviews
 
 
@@ -326,7 +322,8 @@ def _drawn(claim: Claim, given: Mapping[str, Any]) -> PoolReview:
     return PoolReview(right, seen[last], unknown[last])
 
 
-def _require_fitting(claim: Claim, review: PoolReview) -> None:
+def _fitting(claim: Claim, review: PoolReview) -> PoolReview:
+    """The review, if its numbers go together and with the promise."""
     size = review.pool_size
     counted = review.qualified + review.unreviewed + review.missed + review.unaudited
     if review.qualified > size:
@@ -337,6 +334,7 @@ def _require_fitting(claim: Claim, review: PoolReview) -> None:
         raise InvalidInput(
             "pool_size", f"the promise covers pools of {claim.smallest_pool} or more, got {size}."
         )
+    return review
 
 
 def _of(value: object, claims: Sequence[Claim], claim: Claim, name: str) -> Any:

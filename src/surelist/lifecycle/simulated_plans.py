@@ -183,10 +183,8 @@ def _next_pools(
         usable = reached[ranks] > -math.inf
         mean = float(length[ranks][usable].mean()) if usable.any() and assured >= 0.005 else None
         table.append(PlanRow(pools, "exact", rank, assured, mean, None))
-    best = reached[min(int(alpha * len(reached)), len(reached) - 1)]
-    oracle = (
-        math.nan if best == -math.inf else float(np.searchsorted(-every.scores, -best, "right") / every.pools)
-    )
+    best = min(int(alpha * len(reached)), len(reached) - 1)
+    oracle = math.nan if reached[best] == -math.inf else float(length[best])
     return table, _pools_needed(alpha, never), oracle
 
 
