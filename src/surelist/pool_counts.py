@@ -14,6 +14,8 @@ from msgspec import Struct
 from surelist._arrays import Floats
 from surelist._dataclasses import dataclass
 
+BLOCK = 1 << 14  # scores at a time: they stay in the processor's cache
+
 
 class PoolCounts(Struct, frozen=True):
     """Candidates with a score, counted against rising ``marks``: the calibration rows' lowest score first,
@@ -28,6 +30,12 @@ class PoolCounts(Struct, frozen=True):
     above: int
     equal: int
     met: int
+
+    @classmethod
+    def of(cls, candidates: int, at_least: Sequence[int], above: Sequence[int]) -> PoolCounts:
+        """From how many scores are at least, and above, each mark."""
+        equal = [reached - over for reached, over in zip(at_least, above, strict=True)]
+        return cls(candidates, tuple(at_least), above[-1], sum(equal), sum(map(bool, equal)))
 
     @property
     def outside(self) -> int:
@@ -51,15 +59,12 @@ class PoolCheck:
 
 
 def count_scores(scores: Floats, marks: Sequence[float]) -> PoolCounts:
-    """Count an array of finite scores."""
-    edges = np.asarray(marks, dtype=np.float64)
-    passed = np.searchsorted(edges, scores, side="right")  # marks at or below each score
-    reached = np.bincount(passed, minlength=len(edges) + 1)[::-1].cumsum()[::-1][1:]
-    exact = (passed > 0) & (edges[passed - 1] == scores)
-    return PoolCounts(
-        len(scores),
-        tuple(reached.tolist()),
-        int(np.count_nonzero(scores > edges[-1])),
-        int(np.count_nonzero(exact)),
-        int(np.count_nonzero(np.bincount(passed[exact]))),
-    )
+    """Count an array of finite scores, block by block."""
+    reached = np.zeros((2, len(marks)), dtype=np.int64)
+    for at in range(0, len(scores), BLOCK):
+        block = scores[at : at + BLOCK]
+        for number, mark in enumerate(marks):
+            reached[0, number] += np.count_nonzero(block >= mark)
+            reached[1, number] += np.count_nonzero(block > mark)
+    at_least, above = reached.tolist()
+    return PoolCounts.of(len(scores), at_least, above)

@@ -63,6 +63,26 @@ def test_a_pool_lies_about_the_calibration_rows_as_arrays_say(law: str, engine: 
     assert done.checks == policy.checks_of(scores, names, listed)
 
 
+@pytest.mark.parametrize("most", [ROWS, ROWS - 1], ids=["as many", "one more"])
+@pytest.mark.parametrize("other", [None, "c"], ids=["known groups", "another"])
+def test_a_small_file_of_too_many_rows_or_other_groups_is_counted_in_bins(most, other, tmp_path, monkeypatch):
+    """The same counts and refusals in either way."""
+    monkeypatch.setattr("surelist.tables.pool_scores.MOST_SCORES", most)
+    path, groups = tmp_path / "pool.parquet", np.append(GROUPS[1:], other or "a")
+    pl.DataFrame({"score": SCORES, "group": groups}).write_parquet(path)
+    policy = calibrated(SCORES)
+    asked = plans(monkeypatch, DuckDB)
+    how: dict[str, Any] = {"score": "score", "group": "group", "read": sl.Read(engine="duckdb")}
+    if other is not None:
+        with pytest.raises(sl.InvalidInput, match=r"unknown group 'c'.*row 3000"):
+            sl.select_table(path, policy, **how)
+        return
+    done = sl.select_table(path, policy, **how)
+    assert len(asked) == (1 if most == ROWS else 2)
+    listed = policy.select(SCORES, groups)
+    assert done.checks == policy.checks_of(SCORES, groups, listed)
+
+
 @pytest.fixture
 def wide(tmp_path: Path) -> str:
     """A file with columns that a selection does not need, and rows in the order of their scores."""
@@ -75,21 +95,29 @@ def wide(tmp_path: Path) -> str:
 
 def plans(monkeypatch: pytest.MonkeyPatch, engine: type[Any]) -> list[str]:
     asked: list[str] = []
-    rows = engine.rows
 
-    def noting(self: Any, frame: Any) -> Any:
-        asked.append(frame.to_native().explain())
-        return rows(self, frame)
+    def noted(name: str) -> None:
+        method = getattr(engine, name)
 
-    monkeypatch.setattr(engine, "rows", noting)
+        def noting(self: Any, frame: Any, *more: Any) -> Any:
+            asked.append(frame.to_native().explain())
+            return method(self, frame, *more)
+
+        monkeypatch.setattr(engine, name, noting)
+
+    for name in ("rows", "columns"):
+        noted(name)
     return asked
 
 
-def test_duckdb_reads_two_columns_to_count_and_filters_in_the_file(wide, monkeypatch):
+# rows by bin, bins with marks and thresholds in them; of a small file the scores: who is listed is among them
+@pytest.mark.parametrize(("small", "passes"), [(0, 2), (1 << 24, 1)], ids=["large", "small"])
+def test_duckdb_reads_two_columns_to_count_and_filters_in_the_file(small, passes, wide, monkeypatch):
+    monkeypatch.setattr("surelist.tables.pool_scores.SMALL", small)
     asked = plans(monkeypatch, DuckDB)
     policy = calibrated(SCORES)
     done = sl.select_table(wide, policy, score="score", group="group", read=sl.Read(engine="duckdb"))
-    assert len(asked) == 2  # rows by bin, bins with marks and thresholds in them: who is listed is among them
+    assert len(asked) == passes
     for plan in asked:
         assert "Projections: score, group" in plan
         assert "note" not in plan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 from surelist._check import OnBadRows
 from surelist.errors import InvalidInput
 from surelist.tables import bad_rows
+from surelist.tables.engines import Files
+from surelist.tables.reading import style_of
 from surelist.tables.roles import (
+    EXACT_INTEGER,
     GROUP,
     ID,
     LABEL,
@@ -26,6 +29,7 @@ from surelist.tables.roles import (
 from surelist.tables.sources import Table, open_table
 
 WEIGHT = "weight"
+MOST_GROUPS = 60  # that a byte tells apart, with a label
 
 
 def read_columns(
@@ -68,6 +72,36 @@ def read_columns(
     if weight is not None:
         arrays[WEIGHT] = read_columns(table, {"score": weight})["score"]
     return arrays
+
+
+def plain_rows(
+    table: Table, names: Mapping[str, str | None], groups: Sequence[str | None]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.uint8]] | None:
+    """Scores, who is qualified, and the number of each row's group: of a CSV file, parsed once.
+
+    None where a closer look is needed: the file is large, some score or label is not plainly a number, or
+    some row has none of these groups.
+    """
+    roles = {role: name for role, name in names.items() if name is not None}
+    known = [each for each in groups if each is not None]
+    plain = table.origin is not None and table.origin.plain and not table.hints.pos_label
+    there = {"score", "label"} <= roles.keys() <= {"score", "label", "group"} and {*roles.values()} <= {
+        *table.columns
+    }
+    if not (plain and there and len(known) <= MOST_GROUPS and style_of(table, roles["score"]).plain):
+        return None
+    table.say("reading scores and labels")
+    files = Files(list(table.paths), "csv", table.delimiter)
+    group = {roles["group"]: known} if "group" in roles else {}
+    read = table.engine.plain_rows(files, table.size, roles["score"], roles["label"], group)
+    if read is None or not len(read[0]):
+        return None
+    scores, codes = read
+    states = np.bincount(codes, minlength=256).reshape(-1, 4)
+    exact = scores.min() > -EXACT_INTEGER and scores.max() < EXACT_INTEGER  # of NaN neither
+    if not exact or states[:, 2:].any() or states[max(len(known), 1) :].any():
+        return None
+    return scores, (codes & 1).view(np.bool_), codes >> 2
 
 
 def _stop_for_bad_rows(

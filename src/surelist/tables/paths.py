@@ -58,15 +58,17 @@ def _folder(path: Path) -> list[str]:
             "file", f"{path} is half-written: whatever wrote it did not finish. Write it again."
         )
     known = tuple(each for each in FORMATS if each != ".txt")  # beside tables that is a note
-    files = [
-        str(each)
-        for each in sorted(path.rglob("*"))
-        if each.name.lower().endswith(known) and each.is_file()
-        if not any(part.startswith(("_", ".", "~$")) for part in each.relative_to(path).parts)
-    ]
+    hidden = ("_", ".", "~$")
+    files = []
+    for above, below, names in os.walk(path):
+        below[:] = [each for each in below if not each.startswith(hidden)]
+        found = [each for each in names if each.lower().endswith(known) and not each.startswith(hidden)]
+        files += [
+            each for name in found if os.path.isfile(each := os.path.join(above, name).removeprefix("./"))
+        ]
     if not files:
         raise InvalidInput("file", f"{path} is a folder without files ending in {', '.join(FORMATS)}.")
-    return files
+    return sorted(files, key=lambda each: each.split(os.sep))
 
 
 def base_of(source: str) -> Path | None:
@@ -86,6 +88,8 @@ def partitions_in(source: str, folder: Path | None, paths: list[str]) -> tuple[l
     """
     if folder is None:
         return (_PARTITION.findall(source) if is_remote(source) and glob.has_magic(source) else []), []
-    inside = [_PARTITION.findall(f"/{Path(each).relative_to(folder).as_posix()}") for each in paths]
+    root = f"{folder}{os.sep}"
+    names = (each[len(root) :] if each.startswith(root) else os.path.relpath(each, folder) for each in paths)
+    inside = [_PARTITION.findall(f"/{each}".replace(os.sep, "/")) for each in names]
     above = _PARTITION.findall(f"{folder.absolute().as_posix()}/")
-    return list(dict.fromkeys(name for names in inside for name in names)), above
+    return list(dict.fromkeys(name for each in inside for name in each)), above

@@ -21,7 +21,7 @@ from surelist.tables.roles import GROUP, POOL, PREFIX, ROWS, SCORE, Columns
 PLACE, BIN = PREFIX + "place", PREFIX + "bin"
 BELOW, NOWHERE = -1, -2  # places of scores below every mark, and of groups that have none
 MOST_LINES = 1 << 16  # of counts by group and bin: scores far apart have more
-SMALL = 1 << 17  # bytes of text whose scores are fetched
+SMALL, MOST_SCORES = 1 << 24, 1 << 21  # bytes of files whose scores are fetched, and how many at most
 MOST_POOLS = 50  # of more, scores are not counted pool by pool
 MOST_GROUPS = 20  # of more the scores are not counted: each adds its marks to the query
 
@@ -57,46 +57,49 @@ class Counting:
 
 def count_pool(columns: Columns, marks: Marks, thresholds: Mapping[str | None, float]) -> Counting:
     """Rows with and without a usable score per pool and group, and how scores lie about the marks."""
-    marks = marks if len(marks) <= MOST_GROUPS else {}
-    if columns.table.text and columns.table.size <= SMALL:
-        return _scores(columns, marks, thresholds)
-    if not marks:
+    if not marks or len(marks) > MOST_GROUPS:
         return _places(columns, {}, by_pool=True)
     if columns.pool is not None:
         return _pools(columns, marks)
-    if not columns.table.engine.branches:
+    table, engine = columns.table, columns.table.engine
+    if engine.counts_beside:
         return _sums(columns, marks, thresholds)
-    again = columns.table.engine.looks and not columns.table.text  # where a second pass costs little
+    if not engine.lazy or (engine.looks and table.size <= SMALL):
+        return _scores(columns, marks, thresholds)
+    again = engine.looks and not table.text  # where a second pass costs little
     return (_bins if again else _places)(columns, marks, thresholds)
 
 
 def _scores(columns: Columns, marks: Marks, thresholds: Mapping[str | None, float]) -> Counting:
-    """The scores of a small file, counted here: quicker than to make long queries."""
-    keys = pool_keys(columns, by_pool=True)
-    frame = columns.frame.with_columns(**keys, **_usable_score(columns)).select(*keys, SCORE)
+    """The scores of a table in memory or of a small file, counted here: quicker than to make long queries.
 
-    def read(rows: Sequence[Rows]) -> PoolScores:
-        by_key: dict[tuple[Any, ...], list[float | None]] = {}
-        for *key, score in rows[0]:
-            by_key.setdefault(tuple(key), []).append(score)
-        _require_few(columns, list(by_key))
-        usable = {key: np.array([each for each in by_key[key] if each is not None]) for key in by_key}
-        names = {key: str(key[-1]) if columns.group is not None else None for key in by_key}
+    Rows of other groups are counted in another way, if there are any.
+    """
+    place: nw.Expr = nw.lit(len(marks), nw.Int8)
+    for at, group in enumerate(marks):
+        member, own = columns.member(group), nw.lit(at, nw.Int8)
+        place = own if member is None else nw.when(member).then(own).otherwise(place)
+    score = nw.when(columns.usable).then(columns.score)
+    asked, most = columns.frame.select(**{PLACE: place, SCORE: score}), math.inf
+    if columns.table.engine.lazy:
+        asked, most = asked.head(MOST_SCORES + 1), MOST_SCORES
 
-        def counted(pool: object = None) -> dict[str | None, PoolCounts]:
-            held: dict[str | None, list[Any]] = {group: [[]] for group in marks} if pool is None else {}
-            for key, scores in usable.items():
-                if names[key] in marks and len(scores) and pool in (None, *key[:1]):
-                    held.setdefault(names[key], []).append(scores)
-            return {group: count_scores(np.concatenate(each), marks[group]) for group, each in held.items()}
+    def read(_: Sequence[Rows]) -> PoolScores:
+        raw = columns.arrays(asked, "counting rows", (SCORE,))
+        if len(raw[SCORE]) > most or np.any(raw[PLACE] == len(marks)):
+            return _places(columns, marks, thresholds).run(columns)
+        sizes: Sizes = {}
+        found, listed = {}, {}
+        for at, (group, scores) in enumerate(marks.items()):
+            own = raw[SCORE].compress(raw[PLACE] == at)
+            usable = own.compress(own == own)
+            found[group] = count_scores(usable, scores)
+            key = () if columns.group is None else (group,)
+            sizes[key] = len(usable), len(own) - len(usable)
+            listed[key] = int(np.count_nonzero(usable >= thresholds.get(group, 0.0)))
+        return PoolScores(sizes, found, listed=listed if thresholds else None)
 
-        pools = {key[0] for key in by_key} if columns.pool is not None and marks else set()
-        listed = {key: int((usable[key] >= thresholds.get(names[key], 0.0)).sum()) for key in by_key}
-        sizes = {key: (len(usable[key]), len(by_key[key]) - len(usable[key])) for key in by_key}
-        each_pool = {pool: counted(pool) for pool in pools - {None}} if len(pools) <= MOST_POOLS else {}
-        return PoolScores(sizes, counted(), each_pool, listed if thresholds else None)
-
-    return Counting((frame,), read)
+    return Counting((), read)
 
 
 def _pools(columns: Columns, marks: Marks) -> Counting:
@@ -112,27 +115,24 @@ def _pools(columns: Columns, marks: Marks) -> Counting:
 
 
 def _sums(columns: Columns, marks: Marks, thresholds: Mapping[str | None, float]) -> Counting:
-    """Comparisons added up, group by group: for engines that would work out every branch of a choice.
+    """Comparisons added up, group by group, by an engine that does so while it writes.
 
     Rows of other groups and rows without a score are counted in another way, if there are any.
     """
     frames = [columns.frame.select(nw.len().alias(ROWS))]
     for group, scores in marks.items():
-        member, score = columns.member(group), columns.score
+        member = columns.member(group)
         frame = columns.frame if member is None else columns.frame.filter(member)
-        reached = [columns.usable, *(score >= each for each in (thresholds.get(group, 0.0), *scores))]
-        reached += [score > each for each in scores]
-        frames.append(frame.select(each.sum().alias(f"{PLACE}{at}") for at, each in enumerate(reached)))
+        frame = frame.select(**{PLACE: columns.usable, SCORE: columns.score})
+        compared = (thresholds.get(group, 0.0), *scores)
+        frames.append(columns.table.engine.compared(frame, PLACE, SCORE, compared, scores))
 
     def read(rows: Sequence[Rows]) -> PoolScores:
         sizes: Sizes = {}
         found, listed = {}, {}
         for (group, scores), [counts] in zip(marks.items(), rows[1:], strict=True):
             good, reach, *compared = (int(each or 0) for each in counts)
-            at_least, above = compared[: len(scores)], compared[len(scores) :]
-            exact = [at - over for at, over in zip(at_least, above, strict=True)]
-            met = sum(each > 0 for each in exact)
-            found[group] = PoolCounts(good, tuple(at_least), above[-1], sum(exact), met)
+            found[group] = PoolCounts.of(good, compared[: len(scores)], compared[len(scores) :])
             key = () if columns.group is None else (group,)
             sizes[key], listed[key] = (good, 0), reach
         if sum(good for good, _ in sizes.values()) != int(rows[0][0][0]):
@@ -252,10 +252,6 @@ def pool_keys(columns: Columns, *, by_pool: bool) -> dict[str, nw.Expr]:
     return keys | ({GROUP: columns.group} if columns.group is not None else {})
 
 
-def _usable_score(columns: Columns) -> dict[str, nw.Expr]:
-    return {SCORE: nw.when(columns.usable).then(columns.score)}
-
-
 def _place(score: nw.Expr, marks: Sequence[float], first: int) -> nw.Expr:
     """Twice the number of the highest mark at or below a score, and one more where it is that mark."""
     if len(marks) == 1:
@@ -267,15 +263,9 @@ def _place(score: nw.Expr, marks: Sequence[float], first: int) -> nw.Expr:
 
 
 def _counts(marks: Sequence[float], steps: Sequence[float], places: Counter[int]) -> PoolCounts:
-    """Of places among ``steps``, some of which are the marks."""
-    exact = {each: places[2 * number + 1] for number, each in enumerate(steps)}
-    inside = [places[2 * number] + same for number, same in enumerate(exact.values())]
-    reach = {each: sum(inside[number:]) for number, each in enumerate(steps)}
-    same = [exact[each] for each in marks]
-    return PoolCounts(
-        places.total(),
-        tuple(reach[each] for each in marks),
-        reach[marks[-1]] - exact[marks[-1]],
-        sum(same),
-        sum(each > 0 for each in same),
-    )
+    """Of places among ``steps``, some of which are the marks: at 2n or beyond is at least the n-th step."""
+    numbers = [steps.index(each) for each in marks]
+    at_least = [sum(count for at, count in places.items() if at >= 2 * number) for number in numbers]
+    equal = [places[2 * number + 1] for number in numbers]
+    above = [reached - same for reached, same in zip(at_least, equal, strict=True)]
+    return PoolCounts.of(places.total(), at_least, above)

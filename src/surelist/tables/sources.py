@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,11 +71,15 @@ class Table:
         """Whether it is read from files."""
         return bool(self.paths)
 
-    @property
+    @cached_property
     def size(self) -> float:
         """Bytes of its files; infinite where that is not known."""
-        known = self.file and all(map(os.path.isfile, self.paths))
-        return sum(map(os.path.getsize, self.paths)) if known else math.inf
+        try:
+            found = [os.stat(path) for path in self.paths]
+        except OSError:
+            return math.inf
+        known = self.file and all(stat.S_ISREG(each.st_mode) for each in found)
+        return sum(each.st_size for each in found) if known else math.inf
 
     @property
     def holdable(self) -> bool:

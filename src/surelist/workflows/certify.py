@@ -18,7 +18,7 @@ from surelist._names import Marked, option
 from surelist.errors import InvalidInput
 from surelist.filters import pool_members, refuse_everyone
 from surelist.promises.calibrate import Arrays, Facts, certify, certify_arrays, require_proofs
-from surelist.promises.evidence import Evidence, PoolRows
+from surelist.promises.evidence import Evidence, PoolRows, RowColumns
 from surelist.promises.kinds.counts import counts_of
 from surelist.promises.policy import Policy
 from surelist.promises.pool_effects import pool_effect, warn_of_pools
@@ -26,7 +26,7 @@ from surelist.promises.promise import Needs
 from surelist.promises.sampled import NoisyLabels, SampledLabels
 from surelist.promises.shift import DensityRatio
 from surelist.promises.terms import Roles, Terms, fitting_advice
-from surelist.tables.arrays import read_columns
+from surelist.tables.arrays import plain_rows, read_columns
 from surelist.tables.evidence import Checks, PooledRows, calibration_rows, pool_totals, pooled_rows
 from surelist.tables.reading import reading_of
 from surelist.workflows.source import Source, words_of_tables
@@ -78,6 +78,9 @@ def _certify_counts(source: Source, roles: Roles, terms: Terms) -> Policy:
     checks: Checks = {"hashed": terms.hashed, "on_bad_rows": source.on_bad_rows}
     checks["missing_labels"] = terms.missing_labels
     own = terms.group_rows
+    plain = None if terms.common or terms.hashed else plain_rows(source.open(), names, list(terms.targets))
+    if plain is not None:
+        return certify(_in_memory(*plain, terms), terms, Facts()).with_columns(**names)
     whole = terms.common and EVERYONE in terms.targets
     rows = calibration_rows(
         source.open(), list(terms.targets), names, group_rows=own, more_groups=whole, **checks
@@ -98,6 +101,15 @@ def _certify_counts(source: Source, roles: Roles, terms: Terms) -> Policy:
         sizes, totals = pool_totals(rows, policy.cutoffs[0].steps[0].threshold)
         warn_of_pools(pool_effect(sizes, totals, terms.alpha), terms.alpha, terms.all_targets[0])
     return policy.with_columns(**names)
+
+
+def _in_memory(scores: Any, good: Any, codes: Any, terms: Terms) -> dict[str | None, Evidence]:
+    """Rows by group, from arrays; ``codes`` are the places of their groups among the targets."""
+    rows = RowColumns(scores, good, among=len(scores) if terms.group_rows == "all" else None)
+    return {
+        name: Evidence(rows.part(codes == at if terms.grouped else None), name)
+        for at, name in enumerate(terms.targets)
+    }
 
 
 def _certify_pools(source: Source, names: dict[str, str | None], terms: Terms) -> Policy:

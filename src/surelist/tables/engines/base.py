@@ -91,7 +91,6 @@ class Engine(ABC):
     ordered = True  # rows have an order worth keeping
     looks = True  # a small look at a table costs little
     skips_blank_lines = False  # of a CSV file, where spreadsheets count them
-    branches = False  # of a choice between expressions, only the one taken is worked out
     counts_beside = False  # one pass writes and answers queries
     holds_small_files = False  # many of them take longer to open again than to keep
     lazy = True  # a result is worked out again whenever it is asked for
@@ -121,6 +120,14 @@ class Engine(ABC):
     @abstractmethod
     def scan(self, files: Files) -> Frame:
         """A table over files; columns of a CSV stay text."""
+
+    def plain_rows(
+        self, files: Files, size: float, score: str, label: str, groups: Mapping[str, Sequence[str]]
+    ) -> tuple[Any, Any] | None:
+        """Scores of CSV files of ``size`` bytes, and a code for each row: its label, and four times the
+        number of its group among those named; 3, and one more than there are groups, for any other. None
+        where that is too much for memory, and where a score or a label is no plain number."""
+        return None
 
     @abstractmethod
     def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
@@ -171,6 +178,13 @@ class Engine(ABC):
     @abstractmethod
     def write(self, frame: Frame, output: str, form: str, delimiter: str) -> None:
         """Write ``csv``, ``json`` (lines) or ``parquet`` under ``output``, complete or not at all."""
+
+    def compared(
+        self, frame: Frame, flag: str, column: str, at_least: Sequence[float], above: Sequence[float]
+    ) -> Frame:
+        """One row: how often ``flag`` is true, and how many numbers of a column reach and exceed each of
+        these."""
+        raise NotImplementedError("counts first, then writes")
 
     def write_beside(self, frame: Frame, output: str, form: str, delimiter: str, beside: Beside) -> None:
         """As ``write``, in one pass with other queries."""

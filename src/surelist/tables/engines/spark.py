@@ -34,7 +34,6 @@ class Spark(Engine):
     """Runs on the cluster; rows have no order, and a shortlist is a folder of files."""
 
     name = "spark"
-    branches = True
     looks = False
     skips_blank_lines = True
     ordered = False
