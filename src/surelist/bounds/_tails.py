@@ -8,11 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 
 from surelist._arrays import Column, Floats
 from surelist._scipy import fft, special
+
+Table = TypeVar("Table")
 
 MARGIN = 1e-9  # a tail this close to alpha, relatively, counts as too large
 
@@ -53,6 +56,29 @@ def last_outside(far: float, near: float, outside: Callable[[float], bool]) -> f
         middle = (far + near) / 2
         far, near = (middle, near) if outside(middle) else (far, middle)
     return far
+
+
+def largest_level(
+    alpha: float,
+    weight: Floats,
+    table: Callable[[Floats], Table],
+    holds: Callable[[Table], bool],
+    ratio: float,
+) -> Table:
+    """The table of the largest local level at which it ``holds``, to a ``ratio``, from below.
+
+    Levels are shared by ``weight``. The union bound is always valid; ``holds`` is not asked about it.
+    """
+    low, high = alpha / float(weight.sum()), alpha
+    best = table(low * weight)
+    while high / low > ratio:
+        middle = math.sqrt(low * high)
+        trial = table(middle * weight)
+        if holds(trial):
+            low, best = middle, trial
+        else:
+            high = middle
+    return best
 
 
 def binomial_tail(n: int, rate: float, count: int) -> float:

@@ -17,13 +17,14 @@ alone is left.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 import numpy as np
 
 from surelist._arrays import Floats, Ints
 from surelist._scipy import special
-from surelist.bounds._tails import convolve
+from surelist.bounds._tails import convolve, largest_level
 
 OUTSIDE_WEIGHT = 0.01  # local level outside the core range, relative to inside
 CORE = (0.01, 0.2)  # the core range, as shares of the rows
@@ -44,15 +45,12 @@ def equal_local_levels(n: int, alpha: float) -> tuple[Ints, Floats]:
     counts = _every_count(n)
     inside = (counts >= n // 100) & (counts <= max(1, n // 5))
     weight = np.where(inside, 1.0, OUTSIDE_WEIGHT)
-    low, high = alpha / float(weight.sum()), alpha  # the union bound is always valid
-    rates = _boundary(n, counts, low * weight)
-    while alpha > SMALL_ALPHA and high / low > PRECISION:
-        middle = float(np.sqrt(low * high))
-        trial = _boundary(n, counts, middle * weight)
-        if crossing_probability(n, counts, trial) <= alpha - 1e-8:
-            low, rates = middle, trial
-        else:
-            high = middle
+
+    def holds(rates: Floats) -> bool:
+        return crossing_probability(n, counts, rates) <= alpha - 1e-8
+
+    precision = PRECISION if alpha > SMALL_ALPHA else math.inf
+    rates = largest_level(alpha, weight, lambda levels: _boundary(n, counts, levels), holds, precision)
     return _frozen(counts, rates)
 
 

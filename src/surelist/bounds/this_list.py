@@ -93,16 +93,7 @@ def _solve(
 ) -> Ints:
     """The table of the largest local level whose chance of holding is at least 1 - alpha."""
     weight = np.where(grid <= max(1.0, CORE * n), 1.0, OUTSIDE)
-    low, high = alpha / float(weight.sum()), alpha
-    best = bounds(low * weight)  # by the union bound
-    while high / low > 1.02:
-        middle = math.sqrt(low * high)
-        trial = bounds(middle * weight)
-        if 1 - inside(trial) <= alpha - SLACK:
-            low, best = middle, trial
-        else:
-            high = middle
-    return best
+    return tails.largest_level(alpha, weight, bounds, lambda trial: 1 - inside(trial) <= alpha - SLACK, 1.02)
 
 
 def _chance(n: int, m: int, alpha: float, grid: Ints, low: Ints, high: Ints) -> float:

@@ -29,7 +29,7 @@ from surelist.errors import InvalidInput, NestedFitWarning
 from surelist.estimator import enclosing_fit as nesting
 from surelist.promises.calibrate import calibrate
 from surelist.promises.conditions import Groups
-from surelist.promises.options import GroupCutoff, GroupRows, GroupSplit, Rule
+from surelist.promises.options import OPTIONS, GroupCutoff, GroupRows, GroupSplit, Rule
 from surelist.promises.policy import Policy
 from surelist.promises.promise import Needs, Promise
 
@@ -321,9 +321,9 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
                 )
 
     def _groups_of(self, groups: object, rows: Column) -> Groups | None:
-        check.as_choice(self.group_split, get_args(GroupSplit), "group_split")
-        check.as_choice(self.group_rows, get_args(GroupRows), "group_rows")
-        check.as_choice(self.group_cutoff, get_args(GroupCutoff), "group_cutoff")
+        settings = {name: getattr(self, f"group_{name}") for name in ("split", "rows", "cutoff")}
+        for name, value in settings.items():
+            check.as_choice(value, get_args(OPTIONS[f"group_{name}"].kind), f"group_{name}")
         if groups is None:
             if self.purpose is not None:
                 raise InvalidInput("purpose", f"goes with {option('groups')}, got {self.purpose!r} without.")
@@ -332,13 +332,7 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             names: Any = {name: _safe_indexing(mask, rows) for name, mask in groups.items()}
         else:
             names = _safe_indexing(groups, rows)
-        return Groups(
-            names,
-            purpose=self.purpose,
-            split=self.group_split,
-            rows=self.group_rows,
-            cutoff=self.group_cutoff,
-        )
+        return Groups(names, purpose=self.purpose, **settings)
 
     def _changed_target(self, inside: dict[str, Any]) -> Any:
         """The target with ``target__k=...`` and the like applied."""

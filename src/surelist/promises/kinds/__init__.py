@@ -53,8 +53,8 @@ PROOFS = {
     "prefix-sample": ("few_labels", "PrefixSample"),
     "two-draws": ("few_labels", "TwoDraws"),
     "accepted-rejected": ("collection_triage", "AcceptedRejected"),
-    "noisy-rate": ("noisy_labels", "NoisyRate"),
-    "noisy-share": ("noisy_labels", "NoisyShare"),
+    "noisy-rate": ("rate_proofs", "NoisyRate"),
+    "noisy-share": ("rate_proofs", "NoisyShare"),
 }
 
 

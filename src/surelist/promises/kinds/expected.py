@@ -29,6 +29,12 @@ if TYPE_CHECKING:
     from surelist.promises.evidence import Evidence
 
 
+ON_AVERAGE = (
+    "At least {k:5|Qualified candidates needed} qualified candidates on the shortlist of an average pool of "
+    "{pool_size:100|Candidates in a pool}."
+)
+
+
 class Expected(RatePromise, tag="expected", frozen=True):
     """At least ``k`` qualified candidates on the shortlist of an average pool [theory: exact].
 
@@ -50,8 +56,7 @@ class Expected(RatePromise, tag="expected", frozen=True):
         PageChoice(
             "expected",
             "On average",
-            "At least {k:5|Qualified candidates needed} qualified candidates on the shortlist of an average "
-            "pool of {pool_size:100|Candidates in a pool}.",
+            ON_AVERAGE,
             "average",
             by_group=(
                 "On average, for each group",
@@ -65,8 +70,7 @@ class Expected(RatePromise, tag="expected", frozen=True):
     labelled = PageChoice(
         "expected",
         "For future pools like these",
-        "At least {k:5|Qualified candidates needed} qualified candidates on the shortlist of an average "
-        "pool of {pool_size:100|Candidates in a pool}.",
+        ON_AVERAGE,
     )
     help = "At least K qualified in an average pool."
     flags = (("expect", "k"),)
@@ -121,7 +125,7 @@ class Expected(RatePromise, tag="expected", frozen=True):
 
             return certify_audited(evidence, self, level)
         if evidence.noise is not None:
-            from surelist.promises.kinds.noisy_labels import certify_rate
+            from surelist.promises.kinds.rate_proofs import certify_rate
 
             return certify_rate(evidence, self, level)
         if evidence.others is not None and evidence.alike:

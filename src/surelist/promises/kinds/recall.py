@@ -98,7 +98,7 @@ class Recall(CountPromise, tag="recall", frozen=True):
 
     def certify(self, evidence: Evidence, level: Level, most: float = math.inf) -> Certified:
         if evidence.noise is not None:
-            from surelist.promises.kinds.noisy_labels import certify_share
+            from surelist.promises.kinds.rate_proofs import certify_share
 
             return certify_share(evidence, self, level)
         return super().certify(evidence, level, most)
