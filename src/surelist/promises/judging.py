@@ -98,21 +98,15 @@ def _of(everyone: RowsSeen, cutoff: Cutoff, groups: dict[str, Mask]) -> RowsSeen
 
 def _judged(policy: Certificate, cutoff: Cutoff, seen: RowsSeen, everyone: RowsSeen) -> list[Finding | str]:
     """The findings for one cutoff, or why there is none."""
-    if cutoff.about is About.POPULATION and not cutoff.proof.unjudged:
-        return [_share_short(each, seen) for each in cutoff.proof.shares_seen(cutoff, policy, seen)]
-    return [_judged_otherwise(policy, cutoff, seen, everyone)]
-
-
-def _judged_otherwise(
-    policy: Certificate, cutoff: Cutoff, seen: RowsSeen, everyone: RowsSeen
-) -> Finding | str:
     if cutoff.proof.unjudged:
-        return cutoff.proof.unjudged
+        return [cutoff.proof.unjudged]
+    if cutoff.about is About.POPULATION:
+        return [_share_short(each, seen) for each in cutoff.proof.shares_seen(cutoff, policy, seen)]
     if cutoff.about is About.COLLECTION:
-        return policy.not_of_these
+        return [policy.not_of_these]
     if cutoff.about is About.POOL:
-        return _exactly_short(policy, cutoff, seen, everyone)
-    return ONE_LIST if cutoff.about is About.THIS_POOL else AMOUNTS if cutoff.target.amounts else AVERAGE
+        return [_exactly_short(policy, cutoff, seen, everyone)]
+    return [ONE_LIST if cutoff.about is About.THIS_POOL else AMOUNTS if cutoff.target.amounts else AVERAGE]
 
 
 def _share_short(share: ShareSeen, seen: RowsSeen) -> Finding | str:

@@ -5,8 +5,6 @@ Which of these a policy says is decided in ``wording`` and by each proof. No ari
 
 from __future__ import annotations
 
-import math
-
 from surelist import _numerals as numerals
 
 SCORE_FIXED = (
@@ -79,8 +77,7 @@ def number(value: float) -> str:
 
 def number_down(value: float) -> str:
     """Four digits, never more than the value."""
-    digits = 3 - math.floor(math.log10(value))
-    return number(math.floor(value * 10**digits * (1 + 1e-12)) / 10**digits)
+    return number(numerals.floored(value * (1 + 1e-12), 4))
 
 
 def counted(value: float, what: str) -> str:

@@ -170,7 +170,9 @@ def thin(scores: Floats, sampled: SampledLabels, terms: Terms) -> tuple[Mask, Co
             raise InvalidInput(
                 "lowest_score", f"{type(each).__name__} needs labels at every score; leave lowest_score out."
             )
-    _require_rates(rates, needed, lowest)
+    remedy = f"Give {option('lowest_score')} where low scores were drawn less often."
+    wanted = f"at least the lowest rate, {lowest:g}"
+    check.refuse_where(needed & (rates < lowest), rates, "probability", wanted, remedy)
     require_chance(drawn[needed], rates[needed])
     lost = needed & ~drawn & (rates == 1)
     missing = require_drawn(lost, terms.missing_labels)
@@ -201,13 +203,6 @@ def _lowest_rate(sampled: SampledLabels, rates: Floats) -> float:
     raise InvalidInput(
         "lowest_rate",
         "several probabilities need the lowest one, fixed beforehand (not the smallest of these rows).",
-    )
-
-
-def _require_rates(rates: Floats, needed: Mask, lowest: float) -> None:
-    remedy = f"Give {option('lowest_score')} where low scores were drawn less often."
-    check.refuse_where(
-        needed & (rates < lowest), rates, "probability", f"at least the lowest rate, {lowest:g}", remedy
     )
 
 
