@@ -72,7 +72,6 @@ def unlabelled(rng: np.random.Generator) -> Figure:
     slow, fast = best(
         lambda: np.partition(others, 9 * 10**6),
         lambda: sl.calibrate(scores, labels, sl.Expected(5, 100), unlabelled=others),
-        rounds=3,
     )
     return Figure("calibrate with unlabelled=", "10,000,000 scores", fast / slow, 2)
 
