@@ -18,11 +18,11 @@ def evidence(values: Sequence[float], alarm_at: float) -> str:
     )  # fmt: skip
 
 
-def lengths(shares: Sequence[float]) -> str:
-    """How much of each pool was shortlisted, in percent."""
+def lengths(shares: Sequence[float], listed: str = "Shortlisted") -> str:
+    """How much of each pool was shortlisted, or accepted, in percent."""
     return charts.linear_chart(
         shares, name="lengths", title="List length over time", x_title="Pools in the order of screening",
-        y_title="Shortlisted, %",
+        y_title=f"{listed}, %",
     )  # fmt: skip
 
 

@@ -170,6 +170,7 @@ def _cutoff(cutoff: Cutoff, policy: Policy) -> dict[str, object]:
         "fingerprint": cutoff.fingerprint,
         "scores": structs.asdict(cutoff.scores) if cutoff.scores is not None else None,
         "about": _about(cutoff, policy),
+        "lists": None if cutoff.proof.looked_from is None else policy_display.listed(cutoff),
     }
 
 
@@ -185,7 +186,7 @@ def _listed(policy: Policy) -> str:
     if (below := policy.cutoffs[0].proof.looked_from) is not None:
         return (
             "A candidate is accepted when the score is at or above the threshold, and rejected when it is "
-            f"below {below!r}; people look at the others."
+            f"{wording.compared(below, 10, below=True)}; people look at the others."
         )
     return "A candidate is shortlisted when the score is at or above the threshold."
 

@@ -309,6 +309,7 @@ def _pool_page(me: Visitor, draft: Draft, problem: SurelistError | None = None) 
     return show_pool(
         me, "pool.html", draft, profile, draft.columns or wizard.pool_columns(policy, profile), problem,
         policy=answers.policy(saved, profile.rows), grouped=policy.filter.grouped,
+        three_ways=policy.three_ways,
         by_pool=policy.by_rank or policy.filter.by_size, audit=policy_watch.audit_offer(me.view, saved),
     )  # fmt: skip
 

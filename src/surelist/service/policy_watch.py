@@ -23,6 +23,7 @@ from surelist.service.reviewing import KnownList
 from surelist.workflows import watching
 from surelist.workflows.watching import LISTS, Count, PoolNumbers, WatchedPool, WatchedPromise, total_of
 
+LISTED_AS = {True: "Accepted", False: "Shortlisted"}
 SHOWN = 200  # pools of a policy in pictures and tables
 
 
@@ -185,7 +186,7 @@ class PoolLine:
 
 def life(view: View, saved: SavedPolicy) -> dict[str, object]:
     """What the page of a policy shows of its life."""
-    newest = view.selections(saved.hash, SHOWN + 1)
+    three, newest = saved.policy.three_ways, view.selections(saved.hash, SHOWN + 1)
     made = newest[:SHOWN][::-1]
     view.read_titles(made)
     closings, watched = view.closings(saved.hash), standing(view, saved)
@@ -196,9 +197,9 @@ def life(view: View, saved: SavedPolicy) -> dict[str, object]:
     return {
         "watched": watched, "pools": pools[::-1], "more": len(newest) > SHOWN,
         "needs_audit": watched.standing is None and watching.needs_audit(saved.policy),
-        "waiting": waiting, "three": saved.policy.three_ways,
+        "waiting": waiting, "three": three,
         "evidence": history.evidence(watched.evidence, watched.alarm_at) if watched.evidence else None,
-        "lengths": history.lengths(shares) if len(shares) > 1 else None,
+        "lengths": history.lengths(shares, LISTED_AS[three]) if len(shares) > 1 else None,
         "gaps": history.drifts(gaps) if len(gaps) > 1 else None,
         "drifts": [pool for pool in pools[::-1] if pool.drift],
     }  # fmt: skip
