@@ -123,3 +123,16 @@ def test_two_workers_are_held_to_what_the_job_by_hand_gains(limits):
         figures = spark.compared(turns, "here")
         assert sum(each.broken for each in figures) == broken
         assert sum(each.limit is not None for each in figures) == (2 if two[0] == 5 else 0)
+
+
+def test_pictures_of_promises_are_drawn_from_the_figures_that_are_kept(monkeypatch, tmp_path):
+    """Made by `python benchmarks/promises_page.py`."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    page = importlib.import_module("promises_page")
+    rows = page.read()
+    assert all(0 <= each.false <= each.runs for each in rows)
+    assert 7.0 < page.ideal() < 7.2
+    for draw in (page.triage, page.common, page.noise):
+        draw(rows, tmp_path / "picture.png")
+        assert (tmp_path / "picture.png").stat().st_size > 1000
+        (tmp_path / "picture.png").unlink()
