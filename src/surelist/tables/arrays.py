@@ -57,11 +57,8 @@ def read_columns(
     wanted: dict[str, nw.Expr] = {SCORE: nw.when(roles.usable).then(roles.score)}
     optional = {LABEL: roles.label, GROUP: roles.group, ID: roles.ident, POOL: roles.pool}
     wanted |= {alias: each for alias, each in optional.items() if each is not None} | more
-    table.say("reading columns")
-    with table.reading():
-        fetched = table.engine.columns(
-            roles.frame.with_columns(**wanted).select(*wanted), (SCORE, LABEL, *more)
-        )
+    asked = roles.frame.with_columns(**wanted).select(*wanted)
+    fetched = table.arrays(asked, "reading columns", (SCORE, LABEL, *more))
     if on_bad_rows == "drop":
         finite = np.isfinite(fetched[SCORE])
         bad_rows.stop_for(roles, bad_rows.lost_order(roles, int(np.count_nonzero(~finite))))
@@ -93,7 +90,8 @@ def plain_rows(
     table.say("reading scores and labels")
     files = Files(list(table.paths), "csv", table.delimiter)
     group = {roles["group"]: known} if "group" in roles else {}
-    read = table.engine.plain_rows(files, table.size, roles["score"], roles["label"], group)
+    with table.reading():
+        read = table.engine.plain_rows(files, table.size, roles["score"], roles["label"], group)
     if read is None or not len(read[0]):
         return None
     scores, codes = read
@@ -123,8 +121,6 @@ def read_text(source: object, columns: Mapping[str, str | None]) -> dict[str, li
     table = source if isinstance(source, Table) else open_table(source)
     wanted = {role: require_column(table, role, name) for role, name in columns.items() if name is not None}
     texts = {role: nw.col(name).cast(nw.String) for role, name in wanted.items()}
-    table.say("reading columns")
-    with table.reading():
-        rows = table.engine.rows(table.frame.select(**texts))
+    rows = table.rows(table.frame.select(**texts), "reading columns")
     by_role = {role: [row[number] for row in rows] for number, role in enumerate(wanted)}
     return {role: [None if not value else str(value) for value in values] for role, values in by_role.items()}

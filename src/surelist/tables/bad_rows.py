@@ -19,7 +19,7 @@ from surelist._names import MARKED, option
 from surelist.errors import InvalidInput, TableWarning
 from surelist.tables.engines import Frame
 from surelist.tables.reading import DECIMAL, choice
-from surelist.tables.roles import ID, POOL, ROW, ROWS, STATE, Columns
+from surelist.tables.roles import ID, POOL, ROW, ROWS, Columns
 
 UNQUALIFIED, QUALIFIED, LABEL_MISSING, LABEL_WRONG, UNUSABLE = range(5)
 
@@ -64,11 +64,6 @@ def problem_of(error: InvalidInput) -> Problem:
     return Problem("decimal" if error.remedy == DECIMAL else "table", message, message)
 
 
-def count_states(columns: Columns, frame: Frame, state: nw.Expr, keys: Mapping[str, nw.Expr]) -> Counts:
-    """Rows per key and state, in one pass."""
-    return count_keys(columns, frame, {**keys, STATE: state})
-
-
 def count_keys(
     columns: Columns, frame: Frame, keys: Mapping[str, nw.Expr], what: str = "counting rows"
 ) -> Counts:
@@ -107,6 +102,11 @@ def calibration_state(columns: Columns) -> nw.Expr:
         .otherwise(nw.lit(LABEL_WRONG))))
     )  # fmt: skip
     return nw.when(columns.usable).then(by_label).otherwise(nw.lit(UNUSABLE))
+
+
+def without_scores(columns: Columns, unusable: int, rows: int, *, drop: bool) -> list[Problem]:
+    """Rows without a usable score, where they are to be dropped and where not."""
+    return mostly_dropped(columns, unusable, rows) if drop else unusable_scores(columns, unusable)
 
 
 def unusable_scores(columns: Columns, count: int) -> list[Problem]:

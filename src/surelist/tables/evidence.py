@@ -157,7 +157,7 @@ class Census:
         keys = {GROUP: columns.group} if columns.group is not None else {}
         self.binned = BinnedRows(columns) if binned else None
         self.counts: bad_rows.Counts = (
-            bad_rows.count_states(columns, columns.frame, bad_rows.calibration_state(columns), keys)
+            bad_rows.count_keys(columns, columns.frame, {**keys, STATE: bad_rows.calibration_state(columns)})
             if self.binned is None
             else self.binned.states
         )
@@ -167,11 +167,7 @@ class Census:
             if keys and not (drop and key[-1] == bad_rows.UNUSABLE):
                 sizes[key[0]] += count
         unusable, everyone = self.totals[bad_rows.UNUSABLE], self.totals.total()
-        problems = (
-            bad_rows.mostly_dropped(columns, unusable, everyone)
-            if drop
-            else bad_rows.unusable_scores(columns, unusable)
-        )
+        problems = bad_rows.without_scores(columns, unusable, everyone, drop=drop)
         problems += bad_rows.wrong_labels(columns, self.totals[bad_rows.LABEL_WRONG])
         if checks.get("missing_labels") != "unqualified":
             problems += bad_rows.missing_labels(columns, self.totals[bad_rows.LABEL_MISSING])
@@ -257,9 +253,8 @@ def pooled_rows(
         assert columns.label is not None
         ranked = with_ranks(columns, keep_order=False).filter(columns.label == 1)
         frame = ranked.with_columns(nw.col(RANK).alias(SCORE), **group)
-    columns.table.say("fetching the qualified rows of all pools")
-    with columns.table.reading():
-        fetched = columns.table.engine.columns(frame.select(SCORE, POOL, *group), (SCORE,))
+    what = "fetching the qualified rows of all pools"
+    fetched = columns.arrays(frame.select(SCORE, POOL, *group), what, (SCORE,))
     groups = _groups(fetched[GROUP], names) if group else None
     return PooledRows(counted, pools, unscored, fetched[SCORE], _codes(fetched[POOL]), groups)
 

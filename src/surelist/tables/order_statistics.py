@@ -14,9 +14,7 @@ inside coarser ones exactly. That the bins came back in order and disjoint is ch
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -27,7 +25,7 @@ from surelist._dataclasses import dataclass, replace
 from surelist.errors import InvalidInput, SurelistError
 from surelist.score_summary import BINS, USUAL, Scale
 from surelist.tables.engines import Frame, plain
-from surelist.tables.roles import GROUP, ID, PREFIX, ROWS, SCORE, Columns
+from surelist.tables.roles import GROUP, ID, PREFIX, ROWS, SCORE, Columns, any_of
 from surelist.tables.sources import Table
 
 BIN, LOW, HIGH, ROOT, QUALIFIED = (PREFIX + name for name in ("bin", "low", "high", "root", "qualified"))
@@ -161,7 +159,7 @@ class OrderStatistics:
         cuts = [Cut(_own_scale(each), depth, each) for each in intervals]
         within = [self._within(each) for each in intervals]
         frame = rooted(
-            self.frame.filter(_any(within)), list(zip(within, [cut.scale for cut in cuts], strict=True))
+            self.frame.filter(any_of(within)), list(zip(within, [cut.scale for cut in cuts], strict=True))
         )
         bins = pick(
             (inside, cut.bins + (number * stride + depth))
@@ -221,11 +219,11 @@ class OrderStatistics:
         if len(ranges) <= RANGES:
             low, high = min(each.low for each in ranges), max(each.high for each in ranges)
             kept = kept.filter((score >= low) & (score <= high))
-            kept = kept.filter(_any((score >= each.low) & (score <= each.high) for each in ranges))
+            kept = kept.filter(any_of((score >= each.low) & (score <= each.high) for each in ranges))
             if self.keys:
                 # numbers first: that leaves few rows whose group, a text, is compared; in a choice, since
                 # DuckDB would take a condition on groups alone out of it, and compare those of all rows
-                inside = nw.when(_any(map(self._within, ranges))).then(nw.lit(1)).otherwise(nw.lit(0))
+                inside = nw.when(any_of(map(self._within, ranges))).then(nw.lit(1)).otherwise(nw.lit(0))
                 kept = kept.filter(inside == 1)
         else:
             by_cut: dict[Cut, set[int]] = {}
@@ -270,7 +268,7 @@ class OrderStatistics:
         frame = rooted(frame, [(inside, cut.scale) for cut, inside in within.items()])
         held = {cut: cut.bins.is_in(sorted(numbers)) for cut, numbers in bins.items()}
         return frame.filter(
-            _any(each if within[cut] is None else within[cut] & each for cut, each in held.items())
+            any_of(each if within[cut] is None else within[cut] & each for cut, each in held.items())
         )
 
     def _within(self, interval: Interval) -> nw.Expr:
@@ -383,8 +381,3 @@ def _by_group(pending: Pending) -> dict[Any, Pending]:
 def _added(counts: Floats, starts: Ints) -> Ints:
     """Sums of the lines from each start to the next."""
     return np.add.reduceat(counts, starts).astype(np.int64) if len(starts) else NOTHING.rows
-
-
-def _any(conditions: Iterable[Any]) -> nw.Expr:
-    either: nw.Expr = reduce(operator.or_, conditions)
-    return either

@@ -239,9 +239,7 @@ def _is_number(text: str) -> bool:
 
 def count_rows(table: Table) -> int:
     """How many rows there are."""
-    table.say("counting rows")
-    with table.reading():
-        return int(table.engine.rows(table.frame.select(nw.len()))[0][0])
+    return int(table.rows(table.frame.select(nw.len()), "counting rows")[0][0])
 
 
 def rows_at(table: Table, rows: Sequence[int], columns: Sequence[str] | None = None) -> list[Row]:
@@ -281,12 +279,10 @@ def rows_with_ids(
 def _by_key(
     table: Table, frame: Frame, key: str, wanted: Sequence[object], columns: Sequence[str] | None
 ) -> dict[Any, list[Row]]:
-    table.say("fetching the drawn rows")
     kept = frame.filter(nw.col(key).is_in(list(wanted))).select(key, *(columns or table.columns))
     found: dict[Any, list[Row]] = {}
-    with table.reading():
-        for first, *rest in table.engine.rows(kept):
-            found.setdefault(first, []).append(tuple(rest))
+    for first, *rest in table.rows(kept, "fetching the drawn rows"):
+        found.setdefault(first, []).append(tuple(rest))
     return found
 
 

@@ -197,9 +197,7 @@ def _shapes(table: Table, column: str) -> dict[Shape, Seen]:
 
 
 def _fetch(table: Table, frame: Frame) -> list[tuple[Any, ...]]:
-    table.say("looking at how numbers are written")
-    with table.reading():
-        return table.engine.rows(frame)
+    return table.rows(frame, "looking at how numbers are written")
 
 
 def _not_numbers(table: Table, column: str, style: NumberStyle) -> tuple[int, ...]:
@@ -222,9 +220,7 @@ def _texts(table: Table, column: str) -> list[tuple[str | None, int]]:
     """Every text of a column, as it is, with how often it occurs."""
     text = nw.col(column).cast(nw.String)
     counted = table.frame.select(**{_VALUE: text}).group_by(_VALUE).agg(nw.len().alias(_COUNT))
-    table.say("counting labels")
-    with table.reading():
-        rows = table.engine.rows(counted.head(MOST_VALUES + 1))
+    rows = table.rows(counted.head(MOST_VALUES + 1), "counting labels")
     if len(rows) > MOST_VALUES:
         raise InvalidInput(
             f"column {column!r}", f"more than {MOST_VALUES:,} different values; that is no column of labels."

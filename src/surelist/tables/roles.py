@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Collection, Mapping
+import operator
+from collections.abc import Collection, Iterable, Mapping
+from functools import reduce
 from typing import Any
 
 import narwhals as nw
@@ -52,16 +54,10 @@ class Columns:
         return self.table.frame
 
     def rows(self, frame: Frame, what: str) -> list[tuple[Any, ...]]:
-        """Run one pass and fetch its small result."""
-        self.table.say(what)
-        with self.table.reading():
-            return self.table.engine.rows(frame)
+        return self.table.rows(frame, what)
 
     def arrays(self, frame: Frame, what: str, numbers: Collection[str]) -> dict[str, Any]:
-        """Run one pass and fetch its columns: ``numbers`` as float64, NaN where missing, others as lists."""
-        self.table.say(what)
-        with self.table.reading():
-            return self.table.engine.columns(frame, numbers)
+        return self.table.arrays(frame, what, numbers)
 
     def member(self, name: str | None) -> nw.Expr | None:
         """Rows of the group known as ``name``; None where everyone belongs (no groups)."""
@@ -227,3 +223,9 @@ def name_expression(table: Table, name: str, schema: dict[str, DType], role: str
     if kind == nw.String or kind.is_integer() or (kind == nw.Boolean and role != "id"):
         return column
     raise InvalidInput(f"column {name!r}", expected="names or whole numbers", got=f"a column of type {kind}")
+
+
+def any_of(conditions: Iterable[Any]) -> nw.Expr:
+    """Rows of which one of these is true."""
+    either: nw.Expr = reduce(operator.or_, conditions)
+    return either

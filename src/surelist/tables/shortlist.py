@@ -225,11 +225,7 @@ def _stop_for_bad_rows(columns: Columns, filter: Filter, sizes: Sizes, on_bad_ro
         if columns.pool is not None and key[0] is None:
             poolless += count
     unusable, everyone = sum(bad for _, bad in sizes.values()), sum(map(sum, sizes.values()))
-    problems = (
-        bad_rows.mostly_dropped(columns, unusable, everyone)
-        if drop
-        else bad_rows.unusable_scores(columns, unusable)
-    )
+    problems = bad_rows.without_scores(columns, unusable, everyone, drop=drop)
     known = [str(each.group) for each in filter.groups]
     problems += bad_rows.wrong_groups(columns, groups, known)
     problems += bad_rows.missing_pools(columns, poolless)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -109,6 +109,18 @@ class Table:
             known = {} if is_remote(self.paths[0]) else sheet_rows(self.paths[0], self.origin, rows)
             return tuple(known.get(row, self.origin.row(row)) for row in rows)
         return tuple(map(self.origin.row, rows))
+
+    def rows(self, frame: Frame, what: str) -> list[tuple[Any, ...]]:
+        """Run one pass and fetch its small result."""
+        self.say(what)
+        with self.reading():
+            return self.engine.rows(frame)
+
+    def arrays(self, frame: Frame, what: str, numbers: Collection[str]) -> dict[str, Any]:
+        """Run one pass and fetch its columns: ``numbers`` as float64, NaN where missing, others as lists."""
+        self.say(what)
+        with self.reading():
+            return self.engine.columns(frame, numbers)
 
     @contextmanager
     def reading(self) -> Iterator[None]:

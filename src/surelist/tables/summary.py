@@ -104,7 +104,7 @@ class BinnedRows:
         counted = self._counted(self.frame, order.bin_of(USUAL), _digits(USUAL))
         raw = self._fetched(counted.head(MOST_LINES + 1) if keys else counted, "counting rows")
         if len(raw[ROWS]) > MOST_LINES:
-            bad_rows.count_states(columns, columns.frame, state, keys)  # refuses a column of names
+            bad_rows.count_keys(columns, columns.frame, {**keys, STATE: state})  # refuses a column of names
             raw = self._fetched(counted, "counting rows")
         self.groups = _by_group(raw)
 

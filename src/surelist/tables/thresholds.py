@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from typing import Any
 
 import narwhals as nw
@@ -13,7 +11,7 @@ from surelist._dataclasses import dataclass, replace
 from surelist.errors import InvalidInput
 from surelist.filters import Filter, GroupFilter, Threshold
 from surelist.tables.engines import Frame
-from surelist.tables.roles import GROUP, POOL, PREFIX, RANK, ROW, ROWS, TIE, Columns
+from surelist.tables.roles import GROUP, POOL, PREFIX, RANK, ROW, ROWS, TIE, Columns, any_of
 from surelist.ties import HEX_DIGITS
 
 
@@ -42,12 +40,12 @@ class RowLimits:
         if salt is None:
             return frame, self._at_least_own(columns), None
         assert columns.ident is not None
-        tied = _any(_both(columns.member(e.group), columns.score == e.threshold) for e in self.limits)
+        tied = any_of(_both(columns.member(e.group), columns.score == e.threshold) for e in self.limits)
         frame = frame.with_columns(nw.when(tied & columns.usable).then(columns.ident).alias(TIE))
         frame = columns.table.engine.with_hashes(frame, TIE, salt.key)
         digits = [f"{number:0{HEX_DIGITS}x}" for number in sorted(salt.spent)]
         spent = nw.col(TIE).is_in(digits)
-        return frame, _any(self._at_least(columns, each) for each in self.limits), spent
+        return frame, any_of(self._at_least(columns, each) for each in self.limits), spent
 
     def reason(self, columns: Columns) -> nw.Expr:
         """Which group's threshold let the candidate in."""
@@ -182,8 +180,3 @@ def _by_size(thresholds: Sequence[Threshold], values: Sequence[float | str]) -> 
 
 def _both(member: nw.Expr | None, condition: nw.Expr) -> nw.Expr:
     return condition if member is None else member & condition
-
-
-def _any(conditions: Any) -> nw.Expr:
-    either: nw.Expr = reduce(operator.or_, conditions)
-    return either
