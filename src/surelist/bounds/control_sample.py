@@ -7,10 +7,18 @@ at most d sampled ones [theory: collection-recall]:
 
     P(fail | n+, R) = P(Hyp(R, B, n+) <= d),  0 where B > R.
 
-d(n+) is the largest drop whose failure probability at the plug-in R = round(n+ N / n) is at most a, and a is
-the largest value such that the chance of a failure, summed over n+, is at most alpha for *every* R in 0..N.
-Where everyone at the plug-in R could be missed without harm the plug-in says nothing (a hole): there, and
-for collections too large to go through every R, the drop is that of the binomial rule.
+d(n+) is at first the largest drop whose failure probability at the plug-in R = round(n+ N / n) is at most a,
+and a is the largest value such that the chance of a failure, summed over n+, is at most alpha for *every* R
+in 0..N. Where everyone at the plug-in R could be missed without harm the plug-in says nothing (a hole):
+there, and for collections too large to go through every R, the drop is that of the binomial rule.
+
+One a for all leaves most R far below alpha, since drops are whole numbers. So each drop is then allowed from
+the smallest n+ on for which the level still holds at every R. Drops never fall as n+ grows, and never exceed
+it; so the chance of a failure rises with R while u stays the same, and only the last R of each u is gone through.
+
+``known`` rows are on the list for sure beside the N, which are those that were not labelled before, or those
+of a block below which all others are listed: u = floor((1-r) (R + known)). A drop of all n+ ends the list above
+the N items.
 """
 
 from __future__ import annotations
@@ -26,6 +34,7 @@ from msgspec import Struct
 from surelist._arrays import Floats, Ints, Mask
 from surelist.bounds._tails import quick_log_hypergeometric
 from surelist.bounds.collection import _as_sample
+from surelist.bounds.collection_lists import allowed_hits, may_miss
 from surelist.bounds.counts import critical_count
 
 MOST_WORK = 3e8  # pairs (n+, R) gone through; beyond, the binomial rule
@@ -35,6 +44,7 @@ NEAR = 7.0  # standard deviations of n+ gone through: what lies beyond is far be
 NOMINAL, STEPS = 400, 600  # a is solved in steps of alpha / 400, up to 1.5 alpha
 FIRST = 420  # the step tried first: a little more than is usually the answer
 CHUNK = 4096  # numbers of relevant items gone through side by side
+STRIDE = 32  # numbers of relevant items in the sample gone through side by side
 NO_DROP = -1  # not even the lowest sampled relevant item certifies
 
 
@@ -42,12 +52,11 @@ class ControlRule(Struct, frozen=True):
     """``drops[n+]`` items may be dropped of n+ relevant ones in the sample; -1: not certifiable.
 
     ``level`` is the largest chance of a failure over every R, None where it was not gone through
-    (the binomial rule, whose level is at most alpha); ``nominal`` is the solved a.
+    (the binomial rule, whose level is at most alpha).
     """
 
     drops: tuple[int, ...]
     level: float | None
-    nominal: float | None
 
     @property
     def needed(self) -> int | None:
@@ -56,46 +65,122 @@ class ControlRule(Struct, frozen=True):
 
 
 @lru_cache(maxsize=64)
-def control_rule(size: int, drawn: int, recall: Fraction, alpha: float) -> ControlRule:
-    """The rule for ``drawn`` items out of ``size``; see the module for the proof."""
+def control_rule(size: int, drawn: int, recall: Fraction, alpha: float, known: int | None = 0) -> ControlRule:
+    """The rule for ``drawn`` items out of ``size``; see the module for the proof.
+
+    ``known`` None: without what one a for all leaves, as older files were certified.
+    """
     size, drawn = _as_sample(size, drawn)
     binomial = binomial_drops(drawn, recall, alpha)
     if drawn == size:  # everyone is in the sample, so nobody is missed
         binomial[1:] = np.maximum(binomial[1:], 0)
     if drawn * max(_window(size, drawn), TABLE * _width(drawn, binomial)) > MOST_WORK:
-        return ControlRule(tuple(binomial.tolist()), None, None)
-    plug_in = _plug_in(size, drawn, recall, binomial)
+        return ControlRule(tuple(binomial.tolist()), None)
+    plug_in, allowed = _plug_in(size, drawn, recall, binomial), alpha * (1 - MARGIN)
 
     def drops_at(step: int) -> Ints:
-        return _drops_at(*plug_in, binomial, alpha * step / NOMINAL) if step else binomial
+        drops = _drops_at(*plug_in, binomial, alpha * step / NOMINAL) if step else binomial
+        return drops if known is None else np.maximum.accumulate(drops)
 
     def levels(step: int, relevant: Ints) -> Floats:
         return _levels(size, drawn, recall, drops_at(step), relevant)
 
-    step, level = _solve(levels, size, alpha * (1 - MARGIN))
-    return ControlRule(tuple(drops_at(step).tolist()), level, alpha * step / NOMINAL if step else None)
+    relevant = np.arange(size + 1) if known is None else _last_of_each(size, recall, 0)
+    drops = drops_at(_solve(levels, relevant, allowed))
+    if known is None:
+        return ControlRule(tuple(drops.tolist()), control_level(size, drawn, recall, drops))
+    return _Space(size, drawn, recall, known).used_up(drops, allowed)
 
 
-def _solve(levels: Callable[[int, Ints], Floats], size: int, allowed: float) -> tuple[int, float]:
-    """The largest step of a that keeps the level for every R in 0..N, and that level.
+def block_drop(size: int, drawn: int, recall: Fraction, level: Fraction, kept: int, hits: int) -> int:
+    """How many of ``hits`` qualified ones among ``drawn`` of a block of ``size`` may be dropped, where ``kept``
+    others are listed for sure [theory: collection-recall-block]; -1: not certifiable.
+
+    Where it is too large to go through every R: the drops that hold whatever R is.
+    """
+    if drawn and (rule := control_rule(size, drawn, recall, float(level), kept)).level is not None:
+        return rule.drops[hits]
+    return min(hits, allowed_hits(size, may_miss(recall, kept + hits), drawn, level))
+
+
+def _last_of_each(size: int, recall: Fraction, known: int) -> Ints:
+    """The largest R with each u(R), up to N."""
+    missable = _missable(np.arange(known, known + size + 2), recall)
+    missable[-1] += 1
+    return np.flatnonzero(np.diff(missable))
+
+
+def _solve(levels: Callable[[int, Ints], Floats], relevant: Ints, allowed: float) -> int:
+    """The largest step of a that keeps the level for these R.
 
     A smaller a drops no more, so no R fails more often: what kept the level once keeps it below, and only
     the R that did not are gone through again.
     """
-    everyone = np.arange(size + 1)
-    most = np.ones(size + 1)  # at least the level of each R at the step that will be the answer
-    alive, low, high, middle = everyone, 0, STEPS + 1, FIRST
+    low, high, middle = 0, STEPS + 1, FIRST
     while high - low > 1:
-        at = levels(middle, alive)
+        at = levels(middle, relevant)
         worst = float(at.max(initial=0.0))
         if worst <= allowed:
             low = middle
         else:
-            most[alive], alive, high = at, alive[at > allowed], middle
+            relevant, high = relevant[at > allowed], middle
         guess = math.floor(middle * allowed / worst) if worst > 0 else high  # nearly linear in a
         middle = min(max(guess, low + 1), high - 1)
-    reached = float(levels(low, alive).max(initial=0.0))
-    return low, float(levels(low, everyone[most >= reached]).max())
+    return low
+
+
+@dataclass(frozen=True)
+class _Space:
+    """A sample whose drops may leave some of alpha unused."""
+
+    size: int
+    drawn: int
+    recall: Fraction
+    known: int
+
+    def used_up(self, drops: Ints, allowed: float) -> ControlRule:
+        """Each drop allowed from the smallest n+ on that keeps the level at every R."""
+        relevant = _last_of_each(self.size, self.recall, self.known)
+        missable = _missable(relevant + self.known, self.recall)
+        level = _levels(self.size, self.drawn, self.recall, drops, relevant, self.known)
+        for drop in range(self.drawn + 1):
+            least = max(drop, int(np.argmax(drops >= drop - 1)))
+            most = int(np.argmax(drops >= drop)) if drops[-1] >= drop else self.drawn + 1
+            while most > least:
+                counts = np.arange(most - 1, max(least, most - STRIDE) - 1, -1)
+                near = self._near(relevant, counts)
+                gains = self._gains(counts[:, None], relevant[near], missable[near] + drop, drop)
+                more = level[near] + np.cumsum(gains, axis=0)
+                holds = (more <= allowed).all(axis=1)
+                fits = len(counts) if holds.all() else int(np.argmin(holds))
+                if fits:
+                    level[near], drops[counts[:fits]] = more[fits - 1], drop
+                    most -= fits
+                if fits < len(counts):
+                    break
+            if most > self.drawn:
+                break
+        return ControlRule(tuple(drops.tolist()), float(level.max()))
+
+    def _near(self, relevant: Ints, counts: Ints) -> slice:
+        """The R at which these n+ are not too unlikely to matter."""
+        share = relevant / self.size
+        reach = NEAR * np.sqrt(self.drawn * share * (1 - share) * (1 - self.drawn / self.size)) + 20
+        inside = (self.drawn * share - reach <= counts[0]) & (self.drawn * share + reach >= counts[-1])
+        at = np.flatnonzero(inside)
+        return slice(int(at[0]), int(at[-1]) + 1) if len(at) else slice(0, 0)
+
+    def _gains(self, count: Ints, relevant: Ints, marked: Ints, drop: int) -> Floats:
+        """P(n+ | R) times what the failure probability gains from one drop more.
+
+        Among the u+d lowest, which are ``marked``, exactly d were drawn, and the next one was not.
+        """
+        factorial, others = _log_factorials(self.size), relevant - marked
+        log = _log_pmf(factorial, count, self.size, relevant, self.drawn)
+        inside = np.minimum(marked, relevant), np.minimum(count, relevant)
+        log = log + _log_pmf(factorial, drop, relevant, *inside)
+        left = 1 - (count - drop) / np.maximum(others, 1)
+        return np.where(others > 0, np.exp(log) * np.clip(left, 0, 1), 0.0)
 
 
 def binomial_drops(drawn: int, recall: Fraction, alpha: float) -> Ints:
@@ -105,9 +190,11 @@ def binomial_drops(drawn: int, recall: Fraction, alpha: float) -> Ints:
     return np.maximum(np.asarray(drops, dtype=np.int64), NO_DROP)
 
 
-def control_level(size: int, drawn: int, recall: Fraction, drops: tuple[int, ...]) -> float:
+def control_level(
+    size: int, drawn: int, recall: Fraction, drops: tuple[int, ...] | Ints, known: int = 0
+) -> float:
     """The largest chance of a failure over every R in 0..N."""
-    return float(_levels(size, drawn, recall, np.asarray(drops), np.arange(size + 1)).max())
+    return float(_levels(size, drawn, recall, np.asarray(drops), np.arange(size + 1), known).max())
 
 
 def _missable(relevant: Ints, recall: Fraction) -> Ints:
@@ -155,19 +242,22 @@ def _window(size: int, drawn: int) -> float:
     return min(size, 2 * NEAR * size * math.sqrt(0.25 / drawn) + 60)
 
 
-def _levels(size: int, drawn: int, recall: Fraction, drops: Ints, relevant: Ints) -> Floats:
+def _levels(
+    size: int, drawn: int, recall: Fraction, drops: Ints, relevant: Ints, known: int = 0
+) -> Floats:
     """Sum over n+ of P(n+ | R) P(fail | n+, R) for each R."""
     parts = [relevant[at : at + CHUNK] for at in range(0, len(relevant), CHUNK)]
-    return np.concatenate([np.zeros(0), *(_level_part(size, drawn, recall, drops, part) for part in parts)])
+    levels = (_level_part(size, drawn, drops, part, _missable(part + known, recall)) for part in parts)
+    return np.concatenate([np.zeros(0), *levels])
 
 
-def _level_part(size: int, drawn: int, recall: Fraction, drops: Ints, relevant: Ints) -> Floats:
+def _level_part(size: int, drawn: int, drops: Ints, relevant: Ints, missable: Ints) -> Floats:
     """Every R walks its own window of n+, side by side."""
     share = relevant / size
     reach = NEAR * np.sqrt(drawn * share * (1 - share) * (1 - drawn / size)) + 20
     first = np.maximum(np.ceil(drawn * share - reach), np.maximum(0, drawn + relevant - size))
     last = np.minimum(drawn * share + reach, np.minimum(drawn, relevant))
-    walk = _Walk(size, drawn, relevant, _missable(relevant, recall), drops, first.astype(np.int64))
+    walk = _Walk(size, drawn, relevant, missable, drops, first.astype(np.int64))
     total = np.zeros(len(relevant))
     for _ in range(int((last - first).max()) + 1):
         total += np.where(walk.count <= last, walk.law * walk.failing(), 0.0)

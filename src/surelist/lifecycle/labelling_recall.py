@@ -23,7 +23,7 @@ from surelist._files import hold
 from surelist._scalars import as_fraction
 from surelist._scipy import special
 from surelist.bounds import collection_lists as lists
-from surelist.bounds.control_sample import binomial_drops, control_rule
+from surelist.bounds.control_sample import block_drop, control_rule
 from surelist.lifecycle.block_design import require_enough
 from surelist.lifecycle.labelling_design import (
     NOBODY,
@@ -112,8 +112,9 @@ class RecallDesign(RankedDesign, tag="control"):
 
     def _uniform(self) -> Finding:
         places = self.stages[-1].asked
-        hits, known = self.sample.marked(places), len(self.asked_before(len(self.stages) - 1))
-        rule = control_rule(self.size - known, len(places), self.promise.kept_share, self.alpha)
+        before = [*self.asked_before(len(self.stages) - 1)]
+        hits, known, kept = self.sample.marked(places), len(before), len(self.sample.marked(before))
+        rule = control_rule(self.size - known, len(places), self.promise.kept_share, self.alpha, kept)
         drop = rule.drops[len(hits)]
         if not hits and len(places) == self.size - known:
             return self.refused("Everyone is labelled and nobody is qualified: there is no share to keep.", 1)
@@ -124,8 +125,9 @@ class RecallDesign(RankedDesign, tag="control"):
                 f"{len(hits):,} of the {len(places):,} candidates drawn are qualified; {enough}. Draw "
                 "more candidates for a new labelling, or ask for a smaller share.", needed or 0,
             )  # fmt: skip
-        proof = ControlSample(self.group, self.size, len(places), len(hits), drop, known)
-        return self._listing(self.sample.ranks[hits[len(hits) - 1 - drop]] + 1, len(hits) - drop, proof)
+        proof = ControlSample(self.group, self.size, len(places), len(hits), drop, known, kept)
+        cut = self.sample.ranks[hits[len(hits) - 1 - drop]] + 1 if drop < len(hits) else 0
+        return self._listing(cut, kept + len(hits) - drop, proof)
 
     def _two_draws(self) -> Finding:
         cut, proof = self._draws.ended()
@@ -272,7 +274,7 @@ class BothDraws:
         free = rows - design.inside(design.asked_before(self._first + 1), begin, design.size)
         hits = [at for at in stage.asked if sample.labels[at] != "0"]
         sure = len(sample.marked(stage.asked))
-        allowed = lists.allowed_hits(free, lists.may_miss(self.share, kept + sure), len(stage.asked), level)
+        allowed = block_drop(free, len(stage.asked), self.share, level, kept, sure)
         if allowed < 0:
             return design.size, None
         cut = begin if len(hits) <= allowed else sample.ranks[hits[len(hits) - 1 - allowed]] + 1
@@ -311,14 +313,16 @@ class Tail:
 
 def expected_uniform(curve: Curve, left: int, share: Fraction, alpha: float) -> float:
     """Of one uniform sample of everyone who is not labelled; infinite where it is not likely to certify."""
-    tail, rate = Tail.of(curve), left / max(1, curve.size - len(curve.ranks))
-    hits = int(rate * max(0.0, float(tail.below[0]) - curve.found))
-    drops = binomial_drops(max(1, hits), share, alpha)
+    tail, free = Tail.of(curve), curve.size - len(curve.ranks)
+    rate = left / max(1, free)
+    hits = rate * max(0.0, float(tail.below[0]) - curve.found)
+    drops = np.array(control_rule(free, min(left, free), share, alpha, curve.found).drops)
     if drops[int(hits / MARGIN)] < 0:
         return float("inf")
-    drop = int(drops[hits])
-    cut = tail.cut(special.gammaincinv(drop + 1, CHANCES) / rate)
-    return float(np.mean(cut * (1 - rate)) + hits)
+    spread = special.ndtri(CHANCES) * np.sqrt(hits * (1 - rate))
+    drop = drops[np.clip(hits + spread, 0, len(drops) - 1).astype(np.int64)]
+    cut = tail.cut(special.gammaincinv(np.maximum(drop, 0) + 1, CHANCES[:, None]) / rate)
+    return float(np.mean(np.where(drop < 0, curve.size, cut * (1 - rate) + hits)))
 
 
 def best_allowed(

@@ -16,14 +16,12 @@ from surelist._numerals import about, count, of_every
 from surelist._scalars import as_fraction
 from surelist.bounds.collection_lists import (
     Prefix,
-    allowed_hits,
     at_least,
     levels,
-    may_miss,
     most_pads,
     passes,
 )
-from surelist.bounds.control_sample import control_rule
+from surelist.bounds.control_sample import block_drop, control_rule
 from surelist.promises.kinds.at_least import AtLeast
 from surelist.promises.kinds.counts import CountPromise
 from surelist.promises.phrases import DRAWN_ONCE, alpha_bounds, counted, number, percent
@@ -202,6 +200,7 @@ class ControlSample(KeptSample, tag="control-sample", frozen=True):
     relevant: int
     dropped: int
     known: int = 0  # labelled before, and no part of the sample
+    kept: int | None = None  # of these qualified, where they counted
 
     def evidence(self, cutoff: Cutoff) -> str:
         return (
@@ -215,7 +214,8 @@ class ControlSample(KeptSample, tag="control-sample", frozen=True):
         same = rows == self.drawn + self.known and self.relevant <= cutoff.qualified <= rows
         hold(same, "the row counts differ")
         hold(0 < self.drawn <= free, "more were drawn than there are")
-        rule = control_rule(free, self.drawn, cutoff.target.kept_share, cutoff.level.alpha)
+        hold(self.kept in (None, cutoff.qualified - self.relevant), "the qualified rows differ")
+        rule = control_rule(free, self.drawn, cutoff.target.kept_share, cutoff.level.alpha, self.kept)
         allowed = rule.drops[self.relevant]
         hold(0 <= self.dropped <= allowed, f"{self.dropped} dropped, where {allowed} are allowed")
 
@@ -260,8 +260,8 @@ class TwoDraws(KeptSample, tag="two-draws", frozen=True):
         hold(self.drawn_top + self.drawn <= cutoff.rows <= self.collection, "the row counts differ")
         hold(self.known + self.hits_top + self.hits <= cutoff.qualified, "the qualified rows differ")
         counting, level = levels(alpha, census=self.drawn_top == self.free_top)
-        kept = self.known + at_least(self.hits_top, self.free_top, self.drawn_top, counting) + self.hits
-        allowed = allowed_hits(self.free, may_miss(cutoff.target.kept_share, kept), self.drawn, level)
+        kept = self.known + at_least(self.hits_top, self.free_top, self.drawn_top, counting)
+        allowed = block_drop(self.free, self.drawn, cutoff.target.kept_share, level, kept, self.hits)
         hold(self.dropped <= allowed, f"{self.dropped} dropped, where {allowed} are allowed")
 
 
