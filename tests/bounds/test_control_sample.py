@@ -11,8 +11,9 @@ import pytest
 
 from surelist.bounds.control_sample import (
     MARGIN,
-    NOMINAL,
     _drops_at,
+    _last_of_each,
+    _levels,
     _plug_in,
     binomial_drops,
     control_level,
@@ -28,11 +29,11 @@ def pmf(total: int, marked: int, drawn: int, x: int) -> Fraction:
     return Fraction(math.comb(marked, x) * math.comb(total - marked, drawn - x), math.comb(total, drawn))
 
 
-def level(size: int, drawn: int, recall: Fraction, drops) -> Fraction:
+def level(size: int, drawn: int, recall: Fraction, drops, known: int = 0) -> Fraction:
     """max over every R of sum over n+ of P(n+ | R) P(Hyp(R, u+1+d, n+) <= d)."""
     worst = Fraction(0)
     for relevant in range(size + 1):
-        missable, total = math.floor((1 - recall) * relevant), Fraction(0)
+        missable, total = math.floor((1 - recall) * (relevant + known)), Fraction(0)
         for count in range(min(drawn, relevant) + 1):
             drop = int(drops[count])
             marked = missable + 1 + drop
@@ -54,14 +55,61 @@ CASES = [
 ]
 
 
+@pytest.mark.parametrize("known", [0, 1, 3, 10, 40])
 @pytest.mark.parametrize("case", CASES)
-def test_level_over_every_number_of_relevant_items(case):
+def test_level_over_every_number_of_relevant_items(case, known):
     size, drawn, recall, alpha = case
-    rule = control_rule(*case)
-    exact = level(size, drawn, recall, rule.drops)
+    rule = control_rule(*case, known)
+    exact = level(size, drawn, recall, rule.drops, known)
     assert exact <= Fraction(str(alpha))
     assert float(exact) == pytest.approx(rule.level, abs=1e-10)
-    assert float(level(size, drawn, recall, binomial_drops(drawn, recall, alpha))) <= alpha
+    assert float(level(size, drawn, recall, binomial_drops(drawn, recall, alpha), known)) <= alpha
+    assert list(rule.drops) == sorted(rule.drops)
+    assert all(drop <= count for count, drop in enumerate(rule.drops))
+
+
+@pytest.mark.parametrize("known", [0, 3, 10])
+@pytest.mark.parametrize("case", [CASES[0], CASES[2], CASES[3], CASES[6], (30, 12, Fraction(9, 10), 0.2)])
+def test_no_drop_could_be_allowed_from_one_count_less_on(case, known):
+    """Each threshold moved down by one, the others as they are, breaks the level for some R."""
+    size, drawn, recall, alpha = case
+    drops = np.array(control_rule(*case, known).drops)
+    for count in range(drawn + 1):
+        if drops[count] < min(count, drops[min(count + 1, drawn)]):
+            more = np.where(np.arange(drawn + 1) == count, drops + 1, drops)
+            assert float(level(size, drawn, recall, more, known)) > alpha * (1 - MARGIN)
+
+
+def test_a_drop_of_all_ends_the_list_above_the_sample():
+    """N = 7: known rows are kept beside; failures counted one by one, the list ending above everyone too."""
+    size, drawn, recall, alpha = 7, 4, Fraction(1, 2), 0.3
+    samples, whole = list(itertools.combinations(range(size), drawn)), 0
+    for known in (0, 1, 2, 3, 6):
+        drops = control_rule(size, drawn, recall, alpha, known).drops
+        for pattern in itertools.product((0, 1), repeat=size):
+            false = 0
+            for sample in samples:
+                hits = [rank for rank in sample if pattern[rank]]
+                drop = drops[len(hits)]
+                whole += drop == len(hits)
+                end = size if drop < 0 else hits[len(hits) - 1 - drop] + 1 if drop < len(hits) else 0
+                kept = known + sum(pattern[:end]) + sum(rank >= end for rank in hits)
+                false += kept < recall * (known + sum(pattern))
+            assert Fraction(false, len(samples)) <= Fraction(str(alpha))
+    assert whole
+
+
+@pytest.mark.parametrize("known", [0, 7])
+def test_with_the_same_number_missable_more_relevant_items_fail_more_often(known):
+    """So the last R of each u decides."""
+    size, drawn, recall = 60, 20, Fraction(4, 5)
+    drops = np.array(control_rule(size, drawn, recall, 0.1, known).drops)
+    levels = _levels(size, drawn, recall, drops, np.arange(size + 1), known)
+    same = np.diff((np.arange(size + 1) + known) // 5) == 0
+    assert (np.diff(levels)[same] >= -1e-12).all()
+    last = _last_of_each(size, recall, known)
+    assert last[-1] == size
+    assert levels[last].max() == levels.max()
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -77,14 +125,13 @@ def test_the_level_of_any_drops_whatever(seed):
         assert found == pytest.approx(float(level(size, drawn, recall, drops)), abs=1e-12)
 
 
-def test_the_solved_level_is_the_largest_that_holds():
-    """One step of a more breaks the level for some R: nothing was lost by leaving R out on the way."""
+def test_older_files_have_the_drops_of_one_level_for_all():
     for case in CASES[2:4]:
-        rule = control_rule(*case)
-        assert rule.nominal is not None
-        binomial = binomial_drops(case[1], case[2], case[3])
-        more = _drops_at(*_plug_in(*case[:3], binomial), binomial, rule.nominal + case[3] / NOMINAL)
-        assert tuple(more.tolist()) == rule.drops or float(level(*case[:3], more)) > case[3] * (1 - MARGIN)
+        rule = control_rule(*case, None)
+        assert float(level(*case[:3], rule.drops)) == pytest.approx(rule.level, abs=1e-10)
+        more = control_rule(*case).drops
+        assert rule.level <= case[3]
+        assert sum(more) >= sum(rule.drops)
 
 
 def test_through_every_relevant_set_and_every_sample():
@@ -99,7 +146,8 @@ def test_through_every_relevant_set_and_every_sample():
             hits = [rank for rank in sample if pattern[rank]]  # best first
             if drops[len(hits)] < 0:
                 continue
-            last = hits[len(hits) - 1 - drops[len(hits)]]
+            drop = drops[len(hits)]
+            last = hits[len(hits) - 1 - drop] if drop < len(hits) else -1
             kept = sum(pattern[: last + 1]) + sum(rank > last for rank in hits)
             false += kept < recall * relevant
             used = True
@@ -131,7 +179,9 @@ def test_the_nominal_level_must_be_solved_for_small_collections():
 
 def test_the_figures_of_the_contract():
     rule = control_rule(2000, 600, Fraction(19, 20), 0.1)
-    assert rule.needed == 36
+    assert rule.needed == 30
+    assert control_rule(2000, 600, Fraction(19, 20), 0.1, None).needed == 36
+    assert control_rule(2000, 600, Fraction(19, 20), 0.1, 40).needed == 19
     assert int(np.argmax(binomial_drops(600, Fraction(19, 20), 0.1) >= 0)) == 45
     assert 0.098 < rule.level <= 0.1
 

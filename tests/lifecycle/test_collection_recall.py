@@ -13,6 +13,7 @@ import pytest
 from scipy import special
 
 import surelist as sl
+from surelist.bounds import control_sample
 from surelist.bounds.collection_lists import (
     allowed_hits,
     at_least,
@@ -22,6 +23,7 @@ from surelist.bounds.collection_lists import (
     may_miss,
     shortest_list,
 )
+from surelist.bounds.control_sample import control_rule
 from surelist.lifecycle.labelling_design import Sample, Stage
 from surelist.lifecycle.labelling_recall import FIRST, SECOND, UNIFORM, RecallDesign, at_best
 
@@ -101,17 +103,30 @@ def test_over_every_labelling_and_both_draws_the_list_is_false_at_most_alpha(nam
 
 
 @pytest.mark.slow
+def test_the_same_where_a_block_is_too_large_to_go_through(monkeypatch):
+    control_rule.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(control_sample, "MOST_WORK", 0)
+        assert worst_level("a census above") <= Fraction(str(WORLDS["a census above"][2]))
+    control_rule.cache_clear()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("known", [(), (2,), (0, 7)])
-def test_one_sample_of_those_not_labelled_yet(known):
-    """The drops are those of the rows that are not known; whoever is known keeps their place."""
+@pytest.mark.parametrize(
+    ("count", "share", "alpha"),
+    [(4, Fraction(1, 2), 0.4), (2, Fraction(1, 2), 0.4), (3, Fraction(3, 4), 0.5)],
+)
+def test_one_sample_of_those_not_labelled_yet(known, count, share, alpha):
+    """The drops are those of the rows that are not known; known qualified ones are kept beside."""
     truths = np.array(list(itertools.product((0, 1), repeat=8)))
     free = [row for row in range(8) if row not in known]
-    draws = list(itertools.combinations(free, 4))
+    draws = list(itertools.combinations(free, count))
     false = np.zeros(len(truths), dtype=int)
     for drawn in draws:
         stages = [*([("pilot", known, None)] if known else []), (UNIFORM, drawn, 8)]
-        false += misses(UNTIED, truths, Fraction(1, 2), 0.4, stages)
-    assert Fraction(int(false.max()), len(draws)) <= Fraction(2, 5)
+        false += misses(UNTIED, truths, share, alpha, stages)
+    assert Fraction(int(false.max()), len(draws)) <= Fraction(str(alpha))
 
 
 @pytest.mark.slow

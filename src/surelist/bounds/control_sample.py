@@ -14,11 +14,12 @@ there, and for collections too large to go through every R, the drop is that of 
 
 One a for all leaves most R far below alpha, since drops are whole numbers. So each drop is then allowed from
 the smallest n+ on for which the level still holds at every R. Drops never fall as n+ grows, and never exceed
-it; so the chance of a failure rises with R while u stays the same, and only the last R of each u is gone through.
+it; so the chance of a failure rises with R while u stays the same, and only the last R of each u is looked
+at.
 
-``known`` rows are on the list for sure beside the N, which are those that were not labelled before, or those
-of a block below which all others are listed: u = floor((1-r) (R + known)). A drop of all n+ ends the list above
-the N items.
+``known`` qualified rows are on the list for sure beside the N, which are those that were not labelled before,
+or those of a block above which everyone is listed: u = floor((1-r) (R + known)). A drop of all n+ ends the
+list above the N items.
 """
 
 from __future__ import annotations
@@ -93,8 +94,8 @@ def control_rule(size: int, drawn: int, recall: Fraction, alpha: float, known: i
 
 
 def block_drop(size: int, drawn: int, recall: Fraction, level: Fraction, kept: int, hits: int) -> int:
-    """How many of ``hits`` qualified ones among ``drawn`` of a block of ``size`` may be dropped, where ``kept``
-    others are listed for sure [theory: collection-recall-block]; -1: not certifiable.
+    """How many of ``hits`` qualified ones among ``drawn`` of a block of ``size`` may be dropped, where
+    ``kept`` others are listed for sure [theory: collection-recall-block]; -1: not certifiable.
 
     Where it is too large to go through every R: the drops that hold whatever R is.
     """
@@ -129,8 +130,7 @@ def _solve(levels: Callable[[int, Ints], Floats], relevant: Ints, allowed: float
     return low
 
 
-@dataclass(frozen=True)
-class _Space:
+class _Space(Struct, frozen=True):
     """A sample whose drops may leave some of alpha unused."""
 
     size: int
@@ -175,10 +175,9 @@ class _Space:
 
         Among the u+d lowest, which are ``marked``, exactly d were drawn, and the next one was not.
         """
-        factorial, others = _log_factorials(self.size), relevant - marked
-        log = _log_pmf(factorial, count, self.size, relevant, self.drawn)
-        inside = np.minimum(marked, relevant), np.minimum(count, relevant)
-        log = log + _log_pmf(factorial, drop, relevant, *inside)
+        others, inside = relevant - marked, (np.minimum(marked, relevant), np.minimum(count, relevant))
+        log = quick_log_hypergeometric(count, self.size, relevant, self.drawn)
+        log = log + quick_log_hypergeometric(drop, relevant, *inside)
         left = 1 - (count - drop) / np.maximum(others, 1)
         return np.where(others > 0, np.exp(log) * np.clip(left, 0, 1), 0.0)
 
@@ -242,9 +241,7 @@ def _window(size: int, drawn: int) -> float:
     return min(size, 2 * NEAR * size * math.sqrt(0.25 / drawn) + 60)
 
 
-def _levels(
-    size: int, drawn: int, recall: Fraction, drops: Ints, relevant: Ints, known: int = 0
-) -> Floats:
+def _levels(size: int, drawn: int, recall: Fraction, drops: Ints, relevant: Ints, known: int = 0) -> Floats:
     """Sum over n+ of P(n+ | R) P(fail | n+, R) for each R."""
     parts = [relevant[at : at + CHUNK] for at in range(0, len(relevant), CHUNK)]
     levels = (_level_part(size, drawn, drops, part, _missable(part + known, recall)) for part in parts)
