@@ -90,7 +90,7 @@ def control_rule(size: int, drawn: int, recall: Fraction, alpha: float, known: i
     drops = drops_at(_solve(levels, relevant, allowed))
     if known is None:
         return ControlRule(tuple(drops.tolist()), control_level(size, drawn, recall, drops))
-    return _Space(size, drawn, recall, known).used_up(drops, allowed)
+    return _Drops(size, drawn, recall, known).used_up(drops, allowed)
 
 
 def block_drop(size: int, drawn: int, recall: Fraction, level: Fraction, kept: int, hits: int) -> int:
@@ -130,7 +130,7 @@ def _solve(levels: Callable[[int, Ints], Floats], relevant: Ints, allowed: float
     return low
 
 
-class _Space(Struct, frozen=True):
+class _Drops(Struct, frozen=True):
     """A sample whose drops may leave some of alpha unused."""
 
     size: int
