@@ -77,8 +77,10 @@ def _by(role: str, *, all_policies: bool = False, writes: bool = False, of: str 
     return Depends(writing if writes else reading)
 
 
-def with_table(*, past: bool = True, two: bool = False) -> Callable[[Callable[P, T]], Waiting[P, T]]:
-    """A handler that takes the table in the body, or two of them: when they are here, and it is its turn."""
+def with_table(
+    router: APIRouter, path: str, *, status: int = 200, past: bool = True, two: bool = False
+) -> Callable[[Callable[P, T]], Waiting[P, T]]:
+    """A route that takes the table in the body, or two of them: when they are here, and it is its turn."""
 
     def taking(handler: Callable[P, T]) -> Waiting[P, T]:
         @wraps(handler)
@@ -87,7 +89,8 @@ def with_table(*, past: bool = True, two: bool = False) -> Callable[[Callable[P,
             async with tables_in(call.request, call.runtime, past=past, two=two, place=place) as call.past:
                 return await call.runtime.work(handler, *args, **named)
 
-        return waiting
+        body = PAST_BODY if two else TABLE_BODY
+        return cast(Waiting[P, T], router.post(path, status_code=status, openapi_extra=body)(waiting))
 
     return taking
 
@@ -111,8 +114,7 @@ router.post(
 )(selecting.select)
 
 
-@router.post("/calibrate", status_code=201, openapi_extra=PAST_BODY)
-@with_table(two=True)
+@with_table(router, "/calibrate", status=201, two=True)
 def calibrate(call: Maker, options: Annotated[models.CalibrateOptions, Query()]) -> models.PolicyFile:
     """Certify a promise from past candidates and put the policy on record.
 
@@ -127,8 +129,7 @@ def calibrate(call: Maker, options: Annotated[models.CalibrateOptions, Query()])
     return answers.policy_file(*done)
 
 
-@router.post("/curve", openapi_extra=TABLE_BODY)
-@with_table()
+@with_table(router, "/curve")
 def curve(call: Reader, options: Annotated[models.CurveOptions, Query()]) -> models.CurveView:
     """For every list size the qualified candidates certified, all at once: for choosing after looking."""
     made = calibrating.curve(call.view, call.past.upload, *options.split(), options.hints)
@@ -153,8 +154,7 @@ class ListView(BaseModel):
     conditions: list[str] = Field(description="How sure that is, and what it rests on.")
 
 
-@router.post("/list", openapi_extra=PAST_BODY)
-@with_table(two=True)
+@with_table(router, "/list", two=True)
 def this_list(call: Reader, options: Annotated[ListOptions, Query()]) -> ListView:
     """How many of the first n of this very pool's list are qualified, for every n at once.
 
@@ -195,13 +195,13 @@ def retire(
     return answers.receipt(call.view.retire_policy(policy, body.reason, key).result())
 
 
-@router.post("/policies/{policy}/evaluate", response_model=models.EvaluationView, openapi_extra=TABLE_BODY)
-@with_table()
+@with_table(router, "/policies/{policy}/evaluate")
 def evaluate(
     policy: Digest, call: Reader, options: Annotated[models.EvaluateOptions, Query()]
-) -> dict[str, Any]:
+) -> models.EvaluationView:
     """Do labelled candidates whom the policy never saw fit its promise? Goes on record as a look at them."""
-    return calibrating.evaluate(call.view, policy, call.past.upload, options.model_dump())
+    found = calibrating.evaluate(call.view, policy, call.past.upload, options.model_dump())
+    return models.EvaluationView.model_validate(found)
 
 
 @router.get("/policies/{policy}/report", response_class=Response, responses=HTML_ANSWER)

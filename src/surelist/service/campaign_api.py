@@ -11,16 +11,16 @@ from pydantic import BaseModel, Field
 
 from surelist.service import answers, api, campaigns, reviewing
 from surelist.service.api import Auditor, Maker, SelectionId
-from surelist.service.bodies import TABLE_BODY
 from surelist.service.choices import AboutList, ChosenColumns, Labels, until
 from surelist.service.models import FileOptions, Name, Number, PastOptions, Receipt, ReviewsView
 from surelist.service.record import campaigns as events
 from surelist.service.record.event import Entry, of_kind
-from surelist.service.runtime import working
+from surelist.service.runtime import Working
 from surelist.service.uploads import Spool, list_of
 from surelist.service.worklist import Worklist
 
 router = APIRouter(prefix="/api/v1", responses=api.router.responses)
+work = Working(router)
 
 
 class CampaignOptions(PastOptions):
@@ -129,8 +129,7 @@ def waiting_in(now: campaigns.Standing) -> list[Entry[events.CampaignScreened]]:
     return [each for each in screened if each.event.to_review and each.subject not in finished]
 
 
-@router.post("/campaigns", status_code=201, openapi_extra=TABLE_BODY)
-@api.with_table(two=True)
+@api.with_table(router, "/campaigns", status=201)
 def start(call: Maker, options: Annotated[CampaignOptions, Query()]) -> CampaignView:
     """Start a campaign from past candidates. 422 if its first threshold is not certifiable."""
     begun = campaigns.start(
@@ -159,8 +158,7 @@ def where_it_stands(campaign: SelectionId, call: Auditor) -> CampaignView:
     )  # fmt: skip
 
 
-@router.post("/campaigns/{campaign}/screen", openapi_extra=TABLE_BODY)
-@api.with_table(past=False)
+@api.with_table(router, "/campaigns/{campaign}/screen", past=False)
 def screen(campaign: SelectionId, call: Maker, options: Annotated[ScreenOptions, Query()]) -> ScreenedView:
     """Shortlist a pool with the threshold in force. 409 while an update is due, or after an alarm."""
     known, upload = call.view.campaign(campaign).event.columns, call.past.upload
@@ -201,8 +199,7 @@ def send_reviews(
     return api.take_reviews(pool, call, body)
 
 
-@router.post("/campaigns/{campaign}/pools/{pool}/finish")
-@working
+@work.post("/campaigns/{campaign}/pools/{pool}/finish")
 def finish(campaign: SelectionId, pool: SelectionId, call: Maker, body: api.SentFinish) -> CampaignView:
     """End the reviews of a pool: they count from now on, and may raise the alarm."""
     call.view.pool(campaign, pool)
@@ -211,8 +208,7 @@ def finish(campaign: SelectionId, pool: SelectionId, call: Maker, body: api.Sent
     return answers.with_receipt(where_it_stands(campaign, call), written)
 
 
-@router.post("/campaigns/{campaign}/update")
-@working
+@work.post("/campaigns/{campaign}/update")
 def update(campaign: SelectionId, call: Maker) -> CampaignView:
     """The scheduled update of the threshold; refused at any other time."""
     call.view.campaign(campaign)

@@ -18,11 +18,12 @@ from surelist.service.choices import AboutList, ChosenColumns, until
 from surelist.service.record import campaigns as events
 from surelist.service.record.event import Entry, of_kind
 from surelist.service.record.view import View
-from surelist.service.runtime import working
+from surelist.service.runtime import Working
 from surelist.service.uploads import Draft, Spool
 from surelist.service.visitor import UPLOAD, Auditor, Maker, Uploader, Visitor, send, to, visit
 
 router = APIRouter()
+work = Working(router)
 
 
 @router.get("/campaigns")
@@ -50,8 +51,7 @@ def new_campaign(me: Maker, like: str | None = None) -> Response:
     return me.show("campaign_new.html", like=taken)
 
 
-@router.post("/campaigns")
-@working
+@work.post("/campaigns")
 def upload_past(me: Uploader) -> Response:
     draft, asked = drafts.stored(me, past=True), dict(campaigns.DEFAULTS)
     like = me.said("like")
@@ -77,8 +77,7 @@ def _terms_page(me: Visitor, draft: Draft, problem: SurelistError | None = None)
     )  # fmt: skip
 
 
-@router.post("/drafts/{ident}/campaign")
-@working
+@work.post("/drafts/{ident}/campaign")
 def start(ident: str, me: Maker) -> Response:
     draft, asked = drafts.past_of(me, ident), campaigns.asked_of(me.form)
     wizard.require_shown(me.form, draft.columns)
@@ -147,8 +146,7 @@ def _pictures(
     }
 
 
-@router.post("/campaigns/{ident}/pool")
-@working
+@work.post("/campaigns/{ident}/pool")
 def upload_pool(
     ident: str, me: Annotated[Visitor, visit("operator", all_policies=True, of="campaign", limit=UPLOAD)]
 ) -> Response:
@@ -156,8 +154,7 @@ def upload_pool(
     return to(f"/campaigns/pools/{draft.id}")
 
 
-@router.get("/campaigns/pools/{ident}")
-@working
+@work.get("/campaigns/pools/{ident}")
 def pool_form(ident: str, me: Maker) -> Response:
     return _pool_page(me, me.spool.draft(ident, me.owner, "campaign pool"))
 
@@ -174,8 +171,7 @@ def _pool_page(me: Visitor, draft: Draft, problem: SurelistError | None = None) 
     return drafts.show_pool(me, "campaign_pool.html", draft, profile, chosen, problem, entry=entry)
 
 
-@router.post("/campaigns/pools/{ident}")
-@working
+@work.post("/campaigns/pools/{ident}")
 def screen(ident: str, me: Maker) -> Response:
     """Shortlist the pool with the threshold in force."""
     before = me.spool.draft(ident, me.owner, "campaign pool")
@@ -194,8 +190,7 @@ def screen(ident: str, me: Maker) -> Response:
     return to(f"/selections/{entry.subject}/review" if work else f"/campaigns/{campaign}")
 
 
-@router.post("/campaigns/{ident}/update")
-@working
+@work.post("/campaigns/{ident}/update")
 def update(ident: str, me: Maker) -> Response:
     """The scheduled update of the threshold."""
     steps = me.said("steps")
@@ -205,8 +200,7 @@ def update(ident: str, me: Maker) -> Response:
     return to(f"/campaigns/{ident}#history")
 
 
-@router.get("/campaigns/{ident}/pools/{pool}/shortlist.{format}")
-@working
+@work.get("/campaigns/{ident}/pools/{pool}/shortlist.{format}")
 def download(ident: str, pool: str, format: str, me: Maker) -> Response:
     entry, kept = me.view.pool(ident, pool), me.spool.result(pool)
     if kept is None or format not in downloading.FORMATS:

@@ -24,16 +24,16 @@ from surelist.service import (
     wizard,
 )
 from surelist.service.choices import AboutList, ChosenColumns, PromiseOutcome, place_of
-from surelist.service.runtime import working
+from surelist.service.runtime import Working
 from surelist.service.uploads import Draft, Upload
 from surelist.service.visitor import UPLOAD, Maker, Operator, Owner, Uploader, Visitor, send, to, visit
 
 ELSEWHERE = {"campaign pool": "/campaigns/pools", "collection": "/collections"}  # uploads of other stories
 router = APIRouter()
+work = Working(router)
 
 
-@router.post("/drafts")
-@working
+@work.post("/drafts")
 def upload_past(me: Uploader) -> Response:
     draft = stored(me, past=True)
     if like := me.said("like"):
@@ -41,8 +41,7 @@ def upload_past(me: Uploader) -> Response:
     return to(f"/drafts/{draft.id}")
 
 
-@router.post("/sandbox")
-@working
+@work.post("/sandbox")
 def start_sandbox(me: Maker) -> Response:
     """One click to an example: made-up past decisions in a record of their own."""
     box = me.sandboxes.start(me.owner)
@@ -66,14 +65,12 @@ def past_of(me: Visitor, ident: str) -> Draft:
     return me.spool.draft(ident, me.owner, "past")
 
 
-@router.get("/drafts/{ident}")
-@working
+@work.get("/drafts/{ident}")
 def columns_page(ident: str, me: Maker) -> Response:
     return _columns_page(me, past_of(me, ident))
 
 
-@router.post("/drafts/{ident}")
-@working
+@work.post("/drafts/{ident}")
 def choose_columns(ident: str, me: Maker) -> Response:
     columns = wizard.columns_of(me.form)
     draft, profile = calibrating.profile(me.runtime, past_of(me, ident))
@@ -99,8 +96,7 @@ def _columns_page(me: Visitor, draft: Draft, problems: Sequence[wizard.ShownProb
     )  # fmt: skip
 
 
-@router.get("/drafts/{ident}/problems.xlsx")
-@working
+@work.get("/drafts/{ident}/problems.xlsx")
 def problem_rows(ident: str, me: Maker) -> Response:
     draft = past_of(me, ident)
     columns = draft.columns
@@ -110,14 +106,12 @@ def problem_rows(ident: str, me: Maker) -> Response:
     return send(path, f"problems-{draft.filename.rsplit('.', 1)[0]}.xlsx")
 
 
-@router.post("/drafts/{ident}/sheet")
-@working
+@work.post("/drafts/{ident}/sheet")
 def choose_sheet(ident: str, me: Maker) -> Response:
     return _take_sheet(me, past_of(me, ident), "/drafts")
 
 
-@router.post("/pools/{ident}/sheet")
-@working
+@work.post("/pools/{ident}/sheet")
 def choose_pool_sheet(ident: str, me: Owner) -> Response:
     return _take_sheet(me, me.spool.draft(ident, me.owner, "pool", *ELSEWHERE), "/pools")
 
@@ -137,8 +131,7 @@ def _take_sheet(me: Visitor, draft: Draft, page: str) -> Response:
     return to(f"{page}/{draft.id}")
 
 
-@router.get("/drafts/{ident}/promise")
-@working
+@work.get("/drafts/{ident}/promise")
 def show_promise(ident: str, me: Maker) -> Response:
     return _promise_page(me, past_of(me, ident))
 
@@ -162,8 +155,7 @@ def _promise_page(me: Visitor, draft: Draft, problem: InvalidInput | None = None
     )  # fmt: skip
 
 
-@router.post("/drafts/{ident}/promise")
-@working
+@work.post("/drafts/{ident}/promise")
 def fix_promise(ident: str, me: Uploader) -> Response:
     draft = past_of(me, ident)
     wizard.require_shown(me.form, draft.columns)
@@ -208,8 +200,7 @@ def result(ident: str, me: Maker) -> Response:
     return me.show("result.html", draft=draft, shown=wizard.mark_of(outcome), **shown)
 
 
-@router.get("/drafts/{ident}/explore")
-@working
+@work.get("/drafts/{ident}/explore")
 def explore(ident: str, me: Maker, pool_size: str | None = None, alpha: str | None = None) -> Response:
     draft = past_of(me, ident)
     columns = draft.columns
@@ -227,8 +218,7 @@ def explore(ident: str, me: Maker, pool_size: str | None = None, alpha: str | No
     )  # fmt: skip
 
 
-@router.post("/drafts/{ident}/save")
-@working
+@work.post("/drafts/{ident}/save")
 def save_policy(ident: str, me: Maker) -> Response:
     draft = past_of(me, ident)
     wizard.require_shown(me.form, draft.outcome)
@@ -250,8 +240,7 @@ def save_policy(ident: str, me: Maker) -> Response:
     return _shortlisted(me, pool, columns, reviewing.about_pool({}, pool, seconds, 200), seconds)
 
 
-@router.post("/policies/{digest}/pool")
-@working
+@work.post("/policies/{digest}/pool")
 def upload_pool(
     digest: str, me: Annotated[Visitor, visit("operator", of="policy", limit=UPLOAD)]
 ) -> Response:  # fmt: skip
@@ -262,8 +251,7 @@ def upload_pool(
     return to(f"/pools/{draft.id}")
 
 
-@router.get("/pools/{ident}")
-@working
+@work.get("/pools/{ident}")
 def pool_form(ident: str, me: Operator) -> Response:
     draft = me.spool.draft(ident, me.owner, "pool", *ELSEWHERE)
     if draft.kind in ELSEWHERE:
@@ -271,8 +259,7 @@ def pool_form(ident: str, me: Operator) -> Response:
     return _pool_page(me, draft)
 
 
-@router.post("/pools/{ident}")
-@working
+@work.post("/pools/{ident}")
 def select(ident: str, me: Owner) -> Response:
     return _shortlisted(me, *note_pool(me, me.spool.draft(ident, me.owner, "pool")))
 

@@ -15,15 +15,16 @@ from surelist.promises import kinds
 from surelist.promises.options import Option
 from surelist.service import answers, api, labelling, reviewing
 from surelist.service.api import Auditor, Maker, Reader, SelectionId
-from surelist.service.bodies import TABLE_BODY, sent
+from surelist.service.bodies import sent
 from surelist.service.models import Name, Options, PolicyFile, Receipt, option, with_fields
 from surelist.service.promise_form import Part
 from surelist.service.record.event import Entry, Event
 from surelist.service.record.view import View
-from surelist.service.runtime import working
+from surelist.service.runtime import Working
 
 LABELS = 4 << 20  # bytes of labels in one request
 router = APIRouter(prefix="/api/v1", responses=api.router.responses)
+work = Working(router)
 
 
 PARTS = [(offer, each) for offer in labelling.offers() for each in labelling.fields_of(offer)]
@@ -113,8 +114,7 @@ class AskedRow(BaseModel):
     columns: dict[str, str]
 
 
-@router.post("/labellings", status_code=201, openapi_extra=TABLE_BODY)
-@api.with_table(past=False)
+@api.with_table(router, "/labellings", status=201, past=False)
 def start(call: Maker, options: Annotated[LabellingOptions, Query()]) -> LabellingView:
     """Draw whom to label. The draw is made once and goes on record."""
     runtime, upload = call.runtime, call.past.upload
@@ -143,15 +143,13 @@ def _answer(view: View, ident: str, counted: Entry[Event] | None = None) -> Labe
     )  # fmt: skip
 
 
-@router.get("/labellings/{ident}")
-@working
+@work.get("/labellings/{ident}")
 def show(ident: SelectionId, call: Auditor) -> LabellingView:
     """Where a labelling stands."""
     return _answer(call.view, ident)
 
 
-@router.get("/labellings/{ident}/next")
-@working
+@work.get("/labellings/{ident}/next")
 def next_rows(
     ident: SelectionId, call: Reader, limit: Annotated[int, Query(ge=1, le=10_000)] = 1000
 ) -> list[AskedRow]:
@@ -160,8 +158,7 @@ def next_rows(
     return [AskedRow(**each._asdict()) for each in asked]
 
 
-@router.post("/labellings/{ident}/labels")
-@working
+@work.post("/labellings/{ident}/labels")
 def send_labels(
     ident: SelectionId, call: Maker, body: Annotated[Labels, sent(Labels, LABELS)]
 ) -> LabellingView:
@@ -171,8 +168,7 @@ def send_labels(
     return _answer(call.view, ident, counted.entry)
 
 
-@router.post("/labellings/{ident}/corrections")
-@working
+@work.post("/labellings/{ident}/corrections")
 def correct_labels(
     ident: SelectionId, call: Maker, body: Annotated[Corrections, sent(Corrections, LABELS)]
 ) -> LabellingView:
@@ -189,8 +185,7 @@ def _by_row(given: Sequence[LabelledRow]) -> dict[int, Any]:
     return labels
 
 
-@router.post("/labellings/{ident}/save", status_code=201)
-@working
+@work.post("/labellings/{ident}/save", status_code=201)
 def save(
     ident: SelectionId, call: Maker, body: Annotated[LabellingName, sent(LabellingName)]
 ) -> PolicyFile:  # fmt: skip

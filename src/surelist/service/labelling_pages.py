@@ -11,11 +11,12 @@ from starlette.responses import Response
 from surelist.errors import InvalidInput, SurelistError
 from surelist.service import calibrating, drafts, labelling, promise_form, reviewing, wizard
 from surelist.service.choices import ChosenColumns
-from surelist.service.runtime import working
+from surelist.service.runtime import Working
 from surelist.service.uploads import Draft
 from surelist.service.visitor import Auditor, Maker, Uploader, Visitor, send, to
 
 router = APIRouter()
+work = Working(router)
 
 
 @router.get("/labellings/new")
@@ -23,14 +24,12 @@ def new_labelling(me: Maker) -> Response:
     return me.show("labelling_new.html")
 
 
-@router.post("/labellings")
-@working
+@work.post("/labellings")
 def upload_collection(me: Uploader) -> Response:
     return to(f"/collections/{drafts.stored(me, past=False, kind='collection').id}")
 
 
-@router.get("/collections/{ident}")
-@working
+@work.get("/collections/{ident}")
 def design_form(ident: str, me: Maker) -> Response:
     return _design_page(me, me.spool.draft(ident, me.owner, "collection"))
 
@@ -49,8 +48,7 @@ def _design_page(me: Visitor, draft: Draft, problem: SurelistError | None = None
     )  # fmt: skip
 
 
-@router.post("/collections/{ident}")
-@working
+@work.post("/collections/{ident}")
 def start(ident: str, me: Maker) -> Response:
     """Draw the candidates to label. The draw is made once."""
     draft = me.spool.draft(ident, me.owner, "collection")
@@ -62,15 +60,13 @@ def start(ident: str, me: Maker) -> Response:
         return _design_page(me, draft, error)
 
 
-@router.get("/labellings/{ident}")
-@working
+@work.get("/labellings/{ident}")
 def show_labelling(ident: str, me: Auditor) -> Response:
     shown = labelling.shown(me.runtime, me.view, ident)
     return me.show("labelling.html", **shown, actor=me.view.actor)
 
 
-@router.post("/labellings/{ident}/tell")
-@working
+@work.post("/labellings/{ident}/tell")
 def tell(ident: str, me: Maker) -> Response:
     """The answers of this stage count from now on; the next stage, or a promise, follows."""
     missing = bool(me.form.get("missing"))
@@ -78,8 +74,7 @@ def tell(ident: str, me: Maker) -> Response:
     return to(f"/labellings/{ident}")
 
 
-@router.post("/labellings/{ident}/correct")
-@working
+@work.post("/labellings/{ident}/correct")
 def correct(ident: str, me: Maker) -> Response:
     """One answer in the place of another that nothing rests on."""
     candidate, qualified = me.said("candidate"), me.form.get("qualified") == "yes"
@@ -88,16 +83,14 @@ def correct(ident: str, me: Maker) -> Response:
     return to(f"/labellings/{ident}")
 
 
-@router.post("/labellings/{ident}/save")
-@working
+@work.post("/labellings/{ident}/save")
 def save(ident: str, me: Maker) -> Response:
     me.view.labelling(ident)
     name, note = wizard.description_of(me.form)
     return to(f"/policies/{labelling.save(me.view, ident, name, note, me.key('save', ident, name))}")
 
 
-@router.post("/labellings/{ident}/list")
-@working
+@work.post("/labellings/{ident}/list")
 def download_list(ident: str, me: Maker) -> Response:
     """The certified list of the collection itself."""
     path = labelling.make_list(me.runtime, me.view, ident, me.key("list", ident))

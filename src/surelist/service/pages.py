@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
@@ -30,15 +29,16 @@ from surelist.service import (
 from surelist.service.errors import NotAuthenticated
 from surelist.service.record import access
 from surelist.service.record.record import SavedPolicy
-from surelist.service.runtime import working
+from surelist.service.runtime import Working
 from surelist.service.uploads import Draft, KeptList, list_of
 from surelist.service.visitor import Maker, Me, Operator, Viewer, Visitor, safe_path, send, to, visit
 
 COMPARED = 8  # policies side by side
 LISTER = visit("operator", all_policies=True, of="selection", limit=visitor.UPLOAD)
 ListSize = Annotated[int | None, Query(ge=1, le=10**9)]
-printing = partial(working, slots="printing")  # in workers that are for that alone
 router = APIRouter()
+work = Working(router)
+printing = Working(router, "printing")  # in workers that are for that alone
 
 
 @router.get("/login")
@@ -138,8 +138,7 @@ def policy_report(digest: str, me: Viewer) -> Response:
     return answers.report_page(me.view.policy(digest))
 
 
-@router.get("/policies/{digest}/report.pdf")
-@printing
+@printing.get("/policies/{digest}/report.pdf")
 def policy_report_pdf(digest: str, me: Viewer) -> Response:
     saved = me.view.policy(digest)
     path = downloading.report_pdf(me.spool, answers.report_html(saved))
@@ -211,8 +210,7 @@ def _at_hand(me: Visitor, saved: SavedPolicy) -> Draft | None:
     return next((each for each in mine if each.upload.sha256 == saved.saved.rows_sha256), None)
 
 
-@router.post("/selections/{ident}/list")
-@working
+@work.post("/selections/{ident}/list")
 def count_list(ident: str, me: Annotated[Visitor, LISTER]) -> Response:
     """From labelled rows: how many of the first n of this very list are qualified, for every n."""
     saved, entry, _ = me.view.selection_with_all(ident)
@@ -258,8 +256,7 @@ def selection_report(ident: str, me: Viewer) -> Response:
     return answers.report_page(*me.view.selection_with_all(ident))
 
 
-@router.get("/selections/{ident}/report.pdf")
-@printing
+@printing.get("/selections/{ident}/report.pdf")
 def selection_report_pdf(ident: str, me: Viewer) -> Response:
     saved, entry, reviews = me.view.selection_with_all(ident)
     path = downloading.report_pdf(me.spool, answers.report_html(saved, entry, reviews))
@@ -267,8 +264,7 @@ def selection_report_pdf(ident: str, me: Viewer) -> Response:
     return send(path, name, "application/pdf")
 
 
-@router.get("/template.{format}")
-@working
+@work.get("/template.{format}")
 def template(format: Literal["csv", "xlsx"], me: Viewer) -> Response:
     return send(downloading.template(me.spool, format), f"past-candidates.{format}")
 

@@ -16,7 +16,7 @@ from surelist.service.record import event
 from surelist.service.record.database import Database
 from surelist.service.record.history import KINDS, History, Search
 from surelist.service.record.verify import Verdict, verify
-from surelist.service.runtime import working
+from surelist.service.runtime import Working
 from surelist.service.visitor import Auditor
 from surelist.service.workers import run
 
@@ -25,6 +25,7 @@ SHOWN = 2000  # characters of an entry's details
 PROBLEMS = 100
 RECEIPTS = 20
 router = APIRouter()
+work = Working(router)
 
 
 @router.get("/record")
@@ -62,8 +63,7 @@ def _details(facts: dict[str, object]) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]} … ({count(len(text))} characters)"
 
 
-@router.post("/record/verify")
-@working
+@work.post("/record/verify")
 def verify_now(me: Auditor) -> Response:
     """Recompute the whole chain. Reads the record and changes nothing, so a viewer may."""
     receipts = tuple(me.said("receipt").replace(",", " ").split())

@@ -23,7 +23,7 @@ from surelist.service.record.marks import Marks
 from surelist.service.record.reviews import Reviewable
 from surelist.service.record.view import View
 from surelist.service.reviewing import Spot
-from surelist.service.runtime import working
+from surelist.service.runtime import Working
 from surelist.service.sentences import person
 from surelist.service.uploads import Draft, KeptList
 from surelist.service.visitor import Operator, Owner, Reviewer, Visitor, to, visit
@@ -34,6 +34,7 @@ PAGES = {"pool": "pools", "collection": "collections", "campaign pool": "campaig
 KINDS = {"past": "past decisions", "pool": "a pool", "collection": "candidates to label",
          "campaign pool": "a pool of a campaign"}  # fmt: skip
 router = APIRouter()
+work = Working(router)
 
 
 @router.get("/selections/{ident}/review")
@@ -114,8 +115,7 @@ def note(ident: str, me: Reviewer) -> Response:
     return to(f"/selections/{ident}/review{spot.query(at=rank)}")
 
 
-@router.post("/selections/{ident}/reviews")
-@working
+@work.post("/selections/{ident}/reviews")
 def send_file(ident: str, me: Annotated[Visitor, visit("operator", of="subject", limit=REVIEWS)]) -> Response:
     """A reviewed file that came back: yes and no by candidate id."""
     if (file := me.file()) is None:
@@ -148,8 +148,7 @@ def _reviews_csv(me: Visitor, ident: str) -> str:
         return reviewing.as_csv(marks, me.view.all_notes(ident), work, me.view.reviewer(ident))
 
 
-@router.post("/selections/{ident}/finish")
-@working
+@work.post("/selections/{ident}/finish")
 def finish(ident: str, me: Reviewer) -> Response:
     """End the reviews: they count from now on. Then to the policy, which says what they show."""
     made, missing = me.view.subject(ident).event, bool(me.form.get("missing"))

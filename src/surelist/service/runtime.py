@@ -13,9 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial, wraps
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 import anyio
+from fastapi import APIRouter
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
@@ -225,13 +226,27 @@ def key_of(name: str | None, *parts: str) -> Key | None:
     return Key(name, hashlib.sha256("\n".join(parts).encode()).hexdigest())
 
 
-def working(handler: Callable[P, T], slots: str = "heavy") -> Waiting[P, T]:
-    """A handler with heavy parts: it runs when it is its turn, and they end when the client leaves."""
+class Working:
+    """Routes whose handlers have heavy parts: they run when it is their turn, in ``slots``, and those parts
+    end when the client leaves."""
 
-    @wraps(handler)
-    async def waiting(*args: P.args, **named: P.kwargs) -> T:
-        asking: Any = named.get("me") or named["call"]
-        done: T = await getattr(asking.runtime, slots).run(partial(handler, *args, **named))
-        return done
+    def __init__(self, router: APIRouter, slots: str = "heavy") -> None:
+        self._router, self._slots = router, slots
 
-    return waiting
+    def get(self, path: str) -> Callable[[Callable[P, T]], Waiting[P, T]]:
+        return self._added(self._router.get(path))
+
+    def post(self, path: str, **described: Any) -> Callable[[Callable[P, T]], Waiting[P, T]]:
+        return self._added(self._router.post(path, **described))
+
+    def _added(self, add: Callable[..., Any]) -> Callable[[Callable[P, T]], Waiting[P, T]]:
+        def added(handler: Callable[P, T]) -> Waiting[P, T]:
+            @wraps(handler)
+            async def waiting(*args: P.args, **named: P.kwargs) -> T:
+                asking: Any = named.get("me") or named["call"]
+                done: T = await getattr(asking.runtime, self._slots).run(partial(handler, *args, **named))
+                return done
+
+            return cast(Waiting[P, T], add(waiting))
+
+        return added
