@@ -9,13 +9,14 @@ from surelist.promises import policy_file
 from surelist.promises.policy import Policy
 from surelist.service.record.event import Unknown
 from surelist.service.record.events import PolicySaved, SelectionMade
+from surelist.service.record.log import Key
 from surelist.service.record.record import Actor, Registry
 from surelist.service.record.view import View
 
 
-def by(registry: Registry, name: str = "ann") -> View:
-    """The record as somebody who may do everything uses it."""
-    return View(registry, Actor(name, "admin"))
+def by(registry: Registry, name: str = "ann", key: Key | None = None) -> View:
+    """The record as somebody who may do everything uses it, in a request with this key."""
+    return View(registry, Actor(name, "admin"), key)
 
 
 def forge(

@@ -340,17 +340,17 @@ def test_a_draw_and_its_labels_sent_twice_at_the_same_moment_are_made_once(team)
 
 def test_the_slower_of_two_under_one_key_gets_what_the_faster_one_did(registry):
     """Refused because of the other: its rows are no longer asked for."""
-    view, key = View(registry, LOCAL_ACTOR), Key("five", "0" * 64)
+    key = Key("five", "0" * 64)
 
     def slower() -> Any:
         forge(registry, "local", "labelling.told", "a" * 16, {"rows": [3]}, key=key).result()
         raise InvalidInput("labels", "row 3 is not asked for now.")
 
-    made = view.once(key, slower)
+    made = View(registry, LOCAL_ACTOR, key).once(slower)
     assert (made.replayed, made.entry.facts) == (True, {"rows": [3]})
     assert len(registry.entries(KINDS["labelling.told"])) == 1
     with pytest.raises(InvalidInput, match="not asked for"):
-        view.once(None, slower)  # without a key they are two requests
+        View(registry, LOCAL_ACTOR).once(slower)  # without a key they are two requests
 
 
 @pytest.mark.slow

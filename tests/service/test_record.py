@@ -52,7 +52,7 @@ class Storied:
         access.begin_session(registry, token, 60)
         self.revoked = access.create_token(registry, "old", "viewer", actor="ann")[0].id
         access.revoke_token(registry, self.revoked, actor="ann")
-        by(registry, "bob").retire_policy(self.policy, "outdated", Key("k", "r")).result()
+        by(registry, "bob", Key("k", "r")).retire_policy(self.policy, "outdated").result()
         self.head = registry.entries(limit=1)[0].receipt
 
 
@@ -113,15 +113,15 @@ def test_a_retired_policy_makes_no_selection(registry, policy):
 def test_the_same_key_is_recorded_once(registry, policy):
     digest = saved(registry, policy)
     facts = {"candidates": 9, "shortlisted": 3}
-    first = by(registry, "ann").record_selection("a" * 16, selection(digest, **facts), Key("k", "r")).result()
-    again = by(registry, "ann").record_selection("b" * 16, selection(digest, **facts), Key("k", "r")).result()
+    first = by(registry, "ann", Key("k", "r")).record_selection("a" * 16, selection(digest, **facts)).result()
+    again = by(registry, "ann", Key("k", "r")).record_selection("b" * 16, selection(digest, **facts)).result()
     assert again.entry == first.entry
     assert again.replayed
     assert not first.replayed
     with pytest.raises(Conflict, match="another request"):
-        by(registry, "ann").record_selection("c" * 16, selection(digest, **facts), Key("k", "other")).result()
+        by(registry, "ann", Key("k", "other")).record_selection("c" * 16, selection(digest, **facts)).result()
     other = (
-        by(registry, "bob").record_selection("d" * 16, selection(digest, **facts), Key("k", "other")).result()
+        by(registry, "bob", Key("k", "other")).record_selection("d" * 16, selection(digest, **facts)).result()
     )
     assert not other.replayed
     assert len(registry.entries()) == 3

@@ -83,9 +83,9 @@ def test_marks_of_strangers_and_strange_marks_are_refused(book):
 
 
 def test_the_same_key_marks_once(book, registry):
-    key = Key("k", "r")
-    first = book.record_reviews(LIST, {"x": True}, key).result()
-    again = book.record_reviews(LIST, {"x": True}, key).result()
+    book.key = Key("k", "r")
+    first = book.record_reviews(LIST, {"x": True}).result()
+    again = book.record_reviews(LIST, {"x": True}).result()
     assert (first.entry.seq, True) == (again.entry.seq, again.replayed)
 
 

@@ -85,10 +85,10 @@ def test_the_same_pool_screened_twice_at_once_counts_once(registry, digest, monk
     made = selection(digest, 100, len(LISTED), pool_sha256="p" * 64)
 
     def other() -> None:
-        policy_watch.record_watched(by(registry, "bob"), "b" * 16, made, key=None)
+        policy_watch.record_watched(by(registry, "bob"), "b" * 16, made)
 
     meanwhile(monkeypatch, watching, "cannot_count", other)
-    mine = policy_watch.record_watched(by(registry, "ann"), "a" * 16, made, key=None).entry.event
+    mine = policy_watch.record_watched(by(registry, "ann"), "a" * 16, made).entry.event
     assert (mine.watched, mine.not_watched) == (False, "this very pool was screened before, and counts once.")
     assert [each.subject for each in by(registry).watched(digest)] == ["b" * 16]
     assert verify(registry.database).problems == []

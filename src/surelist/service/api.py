@@ -17,9 +17,8 @@ from surelist.service import answers, calibrating, models, policy_watch, reviewi
 from surelist.service.bodies import PAST_BODY, TABLE_BODY, place_in, sent, tables_in
 from surelist.service.calibrating import Past
 from surelist.service.errors import MEANING
-from surelist.service.record.log import Key
 from surelist.service.record.view import View
-from surelist.service.runtime import Waiting, key_of, runtime_of
+from surelist.service.runtime import Session, Waiting, key_of, runtime_of
 from surelist.service.selecting import KEY, KEY_HELP, DigestText, KeyText, view_of
 
 REVIEWS = 16 << 20  # bytes of reviews in one request
@@ -44,19 +43,14 @@ HTML_ANSWER: dict[int | str, dict[str, Any]] = {
 }
 
 
-class Call:
-    """A request by somebody who may make it: their view of the record, and the request's own key."""
+class Call(Session):
+    """A request by somebody who may make it."""
 
     past: Past  # the tables in the body, where a handler takes them
 
-    def __init__(self, request: Request, view: View, key: str | None = None) -> None:
-        self.request, self.view, self._key = request, view, key
-        self.runtime = runtime_of(request)
-        self.spool = self.runtime.spool
-
-    def key(self, *parts: str) -> Key | None:
-        """The idempotency key, bound to what is asked."""
-        return key_of(self._key, *parts)
+    def __init__(self, request: Request, view: View) -> None:
+        super().__init__(runtime_of(request), view)
+        self.request = request
 
 
 def _by(role: str, *, all_policies: bool = False, writes: bool = False, of: str | None = None) -> Any:
@@ -72,7 +66,9 @@ def _by(role: str, *, all_policies: bool = False, writes: bool = False, of: str 
         return Call(request, view)
 
     async def writing(request: Request, key: IdempotencyKey = None) -> Call:
-        return Call(request, (await reading(request)).view, key)
+        call = await reading(request)
+        call.view.key = key_of(request)
+        return call
 
     return Depends(writing if writes else reading)
 
@@ -123,10 +119,7 @@ def calibrate(call: Maker, options: Annotated[models.CalibrateOptions, Query()])
     is not certifiable. Every look at the same rows is recorded: trying again with another promise is not
     covered by the first one's alpha.
     """
-    hashes = [each.sha256 for each in (call.past.upload, call.past.others) if each is not None]
-    key = call.key("calibrate", options.model_dump_json(), *hashes)
-    done = calibrating.calibrate(call.runtime, call.view, options.request(), call.past, options.name, key)
-    return answers.policy_file(*done)
+    return answers.policy_file(*calibrating.calibrate(call, options.request(), call.past, options.name))
 
 
 @with_table(router, "/curve")
@@ -191,8 +184,7 @@ def retire(
     policy: Digest, call: Admin, body: Annotated[models.Retirement, sent(models.Retirement)]
 ) -> models.Receipt:
     """End a policy. It stays on record and makes no new shortlists."""
-    key = call.key("retire", policy, body.reason)
-    return answers.receipt(call.view.retire_policy(policy, body.reason, key).result())
+    return answers.receipt(call.view.retire_policy(policy, body.reason).result())
 
 
 @with_table(router, "/policies/{policy}/evaluate")
@@ -241,8 +233,7 @@ def take_reviews(selection: str, call: Call, body: models.Reviews) -> models.Rev
     given = {review.candidate: review.qualified for review in body.reviews}
     if len(given) < len(body.reviews):
         raise InvalidInput("reviews", expected="one review per candidate", got="two of the same one")
-    key = call.key("reviews", selection, body.model_dump_json())
-    written = call.view.record_reviews(selection, given, key).result()
+    written = call.view.record_reviews(selection, given).result()
     return answers.with_receipt(reviews(selection, call), written)
 
 
@@ -261,9 +252,8 @@ def finish(selection: SelectionId, call: Reviewer, body: SentFinish) -> models.S
     """End the reviews of a selection: they count from now on, and may raise the alarm."""
     entry, known = call.view.selection(selection), reviewing.known_list(call.spool, selection)
     written = policy_watch.finish(
-        call.view, selection, known, missing=body.missing, missed=body.missed, unaudited=body.unaudited,
-        key=call.key("finish", selection, body.model_dump_json()),
-    )  # fmt: skip
+        call.view, selection, known, missing=body.missing, missed=body.missed, unaudited=body.unaudited
+    )
     return answers.with_receipt(standing(entry.event.policy, call), written)
 
 

@@ -17,7 +17,7 @@ from surelist.errors import InvalidInput
 from surelist.service import calibrating, jobs, models
 from surelist.service.errors import WrongType
 from surelist.service.middleware import SMALL, allow_body
-from surelist.service.runtime import Runtime, runtime_of
+from surelist.service.runtime import Runtime, bind, runtime_of
 from surelist.service.sent_rows import lines_of, refuse_twice
 from surelist.service.uploads import Upload
 from surelist.service.workers import run
@@ -80,7 +80,9 @@ async def json_body(request: Request, runtime: Runtime, limit: int) -> bytes:
             await body.hold(runtime.large_bodies)
         size += len(piece)
         pieces.append(piece)
-    return b"".join(pieces)
+    whole = b"".join(pieces)
+    bind(request, whole)
+    return whole
 
 
 async def parsed_body(request: Request, runtime: Runtime, model: type[M], limit: int = SMALL) -> M:
@@ -144,6 +146,7 @@ async def tables_in(
         elif kind in FILES:
             allow_body(request.scope, runtime.settings.max_upload)
             uploads.append(await runtime.spool.receive(request.stream(), runtime.settings.max_upload))
+            bind(request, uploads[0].sha256)
         else:
             raise WrongType("Content-Type", expected=TABLES, got=repr(kind[:80]))
         admitted = []
@@ -174,5 +177,6 @@ async def _receive_form(request: Request, runtime: Runtime, uploads: list[Upload
             if not isinstance(each, UploadFile):
                 raise InvalidInput("body", TWO_FILES)
             uploads.append(await runtime.work(runtime.spool.store, each.file, limit))
+            bind(request, uploads[-1].sha256)
     finally:
         await form.close()

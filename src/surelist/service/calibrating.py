@@ -23,10 +23,9 @@ from surelist.reports.evidence import Look, Question, RowsEvidence
 from surelist.service.choices import ChosenColumns, ListCounts
 from surelist.service.jobs import Problem, Profile, named, source_of
 from surelist.service.record.events import PolicySaved
-from surelist.service.record.log import Key
 from surelist.service.record.record import SavedPolicy
 from surelist.service.record.view import View
-from surelist.service.runtime import Runtime
+from surelist.service.runtime import Session
 from surelist.service.uploads import Draft, KeptList, Upload, removing
 from surelist.service.workers import run
 from surelist.workflows import files as looking
@@ -75,10 +74,7 @@ class Certification:
     share: float
 
 
-def certify(
-    runtime: Runtime, view: View, request: CalibrationRequest, past: Past, how: str, name: str = "",
-    key: Key | None = None,
-) -> Certification:  # fmt: skip
+def certify(me: Session, request: CalibrationRequest, past: Past, how: str, name: str = "") -> Certification:
     """One look at the rows, put on record when there is something to see; raises ``NotCertifiable``.
 
     A request that fails for another reason (a column that is not there) shows nothing: no look.
@@ -91,9 +87,9 @@ def certify(
             workflow_facts.certify, source, request.roles, request.terms, other_source,
             request.drawn,
         )  # fmt: skip
-    looks = view.record_look(rows, upload.sha256, how, request.question(), key)
+    looks = me.view.record_look(rows, upload.sha256, how, request.question())
     if isinstance(outcome, NotCertifiable):
-        runtime.metrics.refused.inc()
+        me.runtime.metrics.refused.inc()
         raise outcome
     saved = PolicySaved(
         name=name, policy=policy_file.dumps(outcome.policy), rows_sha256=upload.sha256,
@@ -103,14 +99,13 @@ def certify(
     return Certification(saved, policy_file.dump_salt(outcome.policy), outcome.share)
 
 
-def calibrate(
-    runtime: Runtime, view: View, request: CalibrationRequest, past: Past, name: str, key: Key | None
-) -> tuple[SavedPolicy, bool]:
+def calibrate(me: Session, request: CalibrationRequest, past: Past, name: str) -> tuple[SavedPolicy, bool]:
     """Certify a promise and put the policy with its evidence on record, in one entry; or it was there."""
-    if (known := view.replayed(key)) is not None:
+    view = me.view
+    if (known := view.replayed()) is not None:
         return view.policy(known.subject), True
-    made = certify(runtime, view, request, past, "calibrate", name, key)
-    written = view.save_policy(made.saved, made.secret, key).result()
+    made = certify(me, request, past, "calibrate", name)
+    written = view.save_policy(made.saved, made.secret).result()
     return view.policy(written.entry.subject), written.replayed
 
 
@@ -198,13 +193,13 @@ def _past(draft: Draft, columns: ChosenColumns) -> tuple[Source, Roles]:
 # -- a file looked over before anything is decided; what columns hold is asked once, and waits in the draft
 
 
-def profile(runtime: Runtime, draft: Draft) -> tuple[Draft, Profile]:
+def profile(me: Session, draft: Draft) -> tuple[Draft, Profile]:
     """ChosenColumns, first rows and good guesses: what a person confirms. Asked of the file once."""
     if draft.profile is not None:
         return draft, draft.profile
     with named(draft.upload, draft.filename):
         made = run(looking.profile, source_of(draft.upload, draft.filename))
-    return runtime.spool.note(draft, profile=made), made
+    return me.spool.note(draft, profile=made), made
 
 
 def problems(draft: Draft, columns: ChosenColumns) -> tuple[Problem, ...]:
@@ -223,9 +218,9 @@ def reading(draft: Draft, columns: ChosenColumns) -> tuple[str, ...]:
         return run(looking.reading, source, str(columns.score), str(columns.label))
 
 
-def problem_rows(runtime: Runtime, draft: Draft, columns: ChosenColumns) -> Path:
+def problem_rows(me: Session, draft: Draft, columns: ChosenColumns) -> Path:
     """Every row that stands in the way, as a workbook of its own."""
-    path = runtime.spool.new_path("xlsx")
+    path = me.spool.new_path("xlsx")
     source = source_of(draft.upload, draft.filename, columns.hints)
     with removing(path), named(draft.upload, draft.filename):
         run(looking.write_problem_rows, source, columns.roles, _missing_labels(columns), path)

@@ -133,10 +133,8 @@ def waiting_in(now: campaigns.Standing) -> list[Entry[events.CampaignScreened]]:
 def start(call: Maker, options: Annotated[CampaignOptions, Query()]) -> CampaignView:
     """Start a campaign from past candidates. 422 if its first threshold is not certifiable."""
     begun = campaigns.start(
-        call.runtime, call.view, call.past, options.columns(), options.terms(),
-        AboutList(options.name, options.note),
-        key=call.key("campaign", options.model_dump_json(), call.past.upload.sha256),
-    )  # fmt: skip
+        call, call.past, options.columns(), options.terms(), AboutList(options.name, options.note)
+    )
     return where_it_stands(begun.entry.subject, call)
 
 
@@ -165,12 +163,10 @@ def screen(campaign: SelectionId, call: Maker, options: Annotated[ScreenOptions,
     columns = ChosenColumns(
         score=options.score or known["score"], id=options.id or known["id"], decimal=options.decimal
     )
-    seconds = reviewing.keep_of(options.keep, call.runtime.settings)
+    seconds = reviewing.keep_of(options.keep, call.settings)
     made = campaigns.screen(
-        call.runtime, call.view, campaign, upload, name="the pool", columns=columns, seconds=seconds,
+        call, campaign, upload, name="the pool", columns=columns, seconds=seconds,
         about=AboutList(options.name, options.note, kept_until=until(time.time() + seconds)),
-        format="parquet" if upload.origin else None,
-        key=call.key("screen", campaign, options.model_dump_json(), upload.sha256),
     ).entry  # fmt: skip
     listed, drawn = _to_review(call.spool, made.subject)
     names = ("candidates", "shortlisted", "threshold", "kept_until")
@@ -203,8 +199,7 @@ def send_reviews(
 def finish(campaign: SelectionId, pool: SelectionId, call: Maker, body: api.SentFinish) -> CampaignView:
     """End the reviews of a pool: they count from now on, and may raise the alarm."""
     call.view.pool(campaign, pool)
-    key = call.key("finish", pool, body.model_dump_json())
-    written = campaigns.finish(call.view, call.spool, pool, missing=body.missing, key=key)
+    written = campaigns.finish(call, pool, missing=body.missing)
     return answers.with_receipt(where_it_stands(campaign, call), written)
 
 
@@ -212,5 +207,5 @@ def finish(campaign: SelectionId, pool: SelectionId, call: Maker, body: api.Sent
 def update(campaign: SelectionId, call: Maker) -> CampaignView:
     """The scheduled update of the threshold; refused at any other time."""
     call.view.campaign(campaign)
-    written = campaigns.update(call.view, campaign, None, key=call.key("update", campaign))
+    written = campaigns.update(call, campaign)
     return answers.with_receipt(where_it_stands(campaign, call), written)

@@ -84,15 +84,9 @@ def start(ident: str, me: Maker) -> Response:
     draft = me.spool.note(draft, typed=asked)
     assert draft.columns is not None
     name = asked["name"][:200] or draft.filename.rsplit(".", 1)[0]
-    past, key = (
-        calibrating.Past(draft.upload, draft.filename),
-        me.key("campaign", draft.upload.sha256, repr(asked)),
-    )
+    past, about = calibrating.Past(draft.upload, draft.filename), AboutList(name, asked["note"])
     try:
-        made = campaigns.start(
-            me.runtime, me.view, past, draft.columns, campaigns.terms_of(asked),
-            AboutList(name, asked["note"]), key=key,
-        ).entry.subject  # fmt: skip
+        made = campaigns.start(me, past, draft.columns, campaigns.terms_of(asked), about).entry.subject
     except (InvalidInput, NotCertifiable) as error:
         return _terms_page(me, draft, error)
     me.spool.drop_draft(draft, me.settings.keep_uploads)
@@ -163,7 +157,7 @@ def _pool_page(me: Visitor, draft: Draft, problem: SurelistError | None = None) 
     if draft.sheets:
         return me.show("sheets.html", draft=draft, action=f"/pools/{draft.id}/sheet")
     entry = me.view.campaign(draft.campaign or "")
-    draft, profile = calibrating.profile(me.runtime, draft)
+    draft, profile = calibrating.profile(me, draft)
     known = {role: name for role, name in entry.event.columns.items() if name in profile.names}
     # another score than the calibrated one is never taken silently
     guessed = ChosenColumns(score=known.get("score"), id=known.get("id") or profile.guesses["id"])
@@ -179,10 +173,8 @@ def screen(ident: str, me: Maker) -> Response:
     campaign = draft.campaign or ""
     try:
         entry = campaigns.screen(
-            me.runtime, me.view, campaign, draft.upload, name=draft.filename, columns=columns,
-            about=about, seconds=seconds, key=me.key("screen", ident),
-            format="parquet" if draft.upload.origin else None,
-        ).entry  # fmt: skip
+            me, campaign, draft.upload, name=draft.filename, columns=columns, about=about, seconds=seconds
+        ).entry
     except InvalidInput as error:
         return _pool_page(me, draft, error)
     me.spool.drop_draft(draft, me.settings.keep_uploads)
@@ -196,7 +188,7 @@ def update(ident: str, me: Maker) -> Response:
     steps = me.said("steps")
     if not (steps.isascii() and steps.isdigit() and len(steps) < 9):
         raise InvalidInput("steps", "the form does not say what it was made from. Load the page again.")
-    campaigns.update(me.view, ident, int(steps), key=me.key("update", ident, steps))
+    campaigns.update(me, ident, int(steps))
     return to(f"/campaigns/{ident}#history")
 
 

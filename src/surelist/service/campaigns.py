@@ -29,11 +29,11 @@ from surelist.service.jobs import count_selection, list_path, made_upload, named
 from surelist.service.promise_form import FieldError, number_in, share_in
 from surelist.service.record import campaigns as record
 from surelist.service.record.event import of_kind
-from surelist.service.record.log import Key, Written
-from surelist.service.record.record import once, retried
+from surelist.service.record.log import Written
+from surelist.service.record.record import retried
 from surelist.service.record.view import View
-from surelist.service.runtime import Runtime
-from surelist.service.uploads import Spool, Upload, list_of, removing
+from surelist.service.runtime import Session, once
+from surelist.service.uploads import Upload, list_of, removing
 from surelist.service.workers import run
 from surelist.service.worklist import Worklist
 from surelist.workflows import campaign_record as steps
@@ -113,9 +113,8 @@ def _schedule(text: str) -> tuple[int, ...] | None:
 
 @once
 def start(
-    runtime: Runtime, view: View, past: Past, columns: ChosenColumns, terms: CampaignTerms, about: AboutList,
-    *, key: Key | None,
-) -> Written[record.CampaignStarted]:  # fmt: skip
+    me: Session, past: Past, columns: ChosenColumns, terms: CampaignTerms, about: AboutList
+) -> Written[record.CampaignStarted]:
     """A campaign from rows that were decided in the past. A refusal is a look at the rows too."""
     if columns.group or columns.labels in ("drawn", "amounts"):
         raise InvalidInput(
@@ -130,9 +129,9 @@ def start(
             str(columns.label), terms.target, **options, missing_labels=columns.missing_labels,
         )  # fmt: skip
     question = Question({"everyone": terms.target.describe()}, terms.alpha, "campaign")
-    looks = view.record_look((rows,), past.upload.sha256, "campaign", question, key)
+    looks = me.view.record_look((rows,), past.upload.sha256, "campaign", question)
     if isinstance(begun, NotCertifiable):
-        runtime.metrics.refused.inc()
+        me.runtime.metrics.refused.inc()
         raise begun
     event = record.CampaignStarted(
         name=about.name, note=about.note, file=past.name, rows_sha256=past.upload.sha256,
@@ -140,7 +139,7 @@ def start(
         target=terms.target.describe(), pool_size=float(terms.target.pool or 0),
         **{**options, "schedule": begun.schedule}, earlier_looks=looks, state=begun.state, after=begun.after,
     )  # fmt: skip
-    return view.start_campaign(new_id(), event, key).result()
+    return me.view.start_campaign(new_id(), event).result()
 
 
 class Standing:
@@ -160,9 +159,7 @@ class Standing:
         if self.withdrawn is not None:
             raise Conflict(record.ENDED)
 
-    def add(
-        self, subject: str, step: record.CampaignStep, key: Key | None, reviews_until: int | None = None
-    ) -> Written[Any]:
+    def add(self, subject: str, step: record.CampaignStep, reviews_until: int | None = None) -> Written[Any]:
         """Put another step on record with where it leads; withdraw the promise where it raises the alarm."""
         after = run(steps.stepped, self.begun.state, [*(each.event for each in self.steps), step])
         step, alarm = replace(step, after=after), None
@@ -170,14 +167,14 @@ class Standing:
             alarm = record.CampaignWithdrawn(
                 reason=after.reason or "", pools=after.pools, e_value=after.evidence
             )
-        return self.view.add_step(subject, step, len(self.steps), alarm, key, reviews_until).result()
+        return self.view.add_step(subject, step, len(self.steps), alarm, reviews_until).result()
 
 
 @once
 @retried
 def screen(
-    runtime: Runtime, view: View, ident: str, upload: Upload, *, name: str, columns: ChosenColumns,
-    about: AboutList, seconds: int, key: Key | None = None, format: str | None = None,
+    me: Session, ident: str, upload: Upload, *, name: str, columns: ChosenColumns, about: AboutList,
+    seconds: int,
 ) -> Written[record.CampaignScreened]:  # fmt: skip
     """Shortlist a pool with the threshold in force, keep the list for its reviews, count the pool."""
     for role, column, what in (
@@ -186,16 +183,16 @@ def screen(
     ):
         if not column:
             raise InvalidInput(role, f"choose the column that holds {what}.")
-    now, subject = Standing(view, ident), new_id()
+    now, subject = Standing(me.view, ident), new_id()
     now.require_running()
     if now.after.due:
         raise Conflict("pool: an update is due first. Update the threshold, then screen with the new one.")
     if any(each.event.pool_sha256 == upload.sha256 for each in of_kind(now.steps, record.CampaignScreened)):
         raise Conflict("pool: this very file was screened in this campaign before, and counts once.")
-    output, limit = list_path(runtime, upload, format), now.after.threshold
+    output, limit = list_path(me, upload, "parquet" if upload.origin else None), now.after.threshold
     try:
         with removing(output, output.with_suffix(".list")):
-            made, result = _laid_out(runtime, now, upload, name, columns, output)
+            made, result = _laid_out(me, now, upload, name, columns, output)
             facts = workflow_facts.selection_facts(
                 made.selection, (upload.sha256, upload.format), (result.sha256, result.format)
             )
@@ -207,23 +204,23 @@ def screen(
             )  # fmt: skip
             kept = ChosenColumns(score=columns.score, id=columns.id, decimal=made.reading.decimal)
             # before the pool counts: its reviews need the list
-            runtime.spool.keep_result(subject, replace(result, origin=upload.origin), seconds, kept)
-            written = now.add(subject, event, key)
+            me.spool.keep_result(subject, replace(result, origin=upload.origin), seconds, kept)
+            written = now.add(subject, event)
     except BaseException:
-        runtime.spool.drop(subject)
+        me.spool.drop(subject)
         raise
     if written.replayed:  # sent twice at once, and the other pool counts
-        runtime.spool.drop(subject)
-    count_selection(runtime, written.entry.event)
+        me.spool.drop(subject)
+    count_selection(me.runtime, written.entry.event)
     return written
 
 
 def _laid_out(
-    runtime: Runtime, now: Standing, upload: Upload, name: str, columns: ChosenColumns, output: Path
+    me: Session, now: Standing, upload: Upload, name: str, columns: ChosenColumns, output: Path
 ) -> tuple[steps.PoolList, Upload]:
     """A pool's list, ready to be reviewed together with those drawn for an audit."""
     rate = now.begun.audit_rate
-    with passing(runtime) as drawn, named(upload, name):
+    with passing(me) as drawn, named(upload, name):
         made = run(
             steps.screen, source_of(upload, name, columns.hints), now.after.threshold,
             score=str(columns.score), output=output, audit_rate=rate, audit=None if rate is None else drawn,
@@ -248,12 +245,11 @@ def _laid_out(
 
 @once
 @retried
-def finish(
-    view: View, spool: Spool, pool: str, *, missing: bool, key: Key | None = None
-) -> Written[record.CampaignReviewed]:
+def finish(me: Session, pool: str, *, missing: bool) -> Written[record.CampaignReviewed]:
     """End the reviews of a pool: they count from now on, and may raise the alarm."""
+    view = me.view
     made, marks = view.registry.one(record.CampaignScreened, pool, "pool").event, view.marks(pool)
-    now, ranks, until = Standing(view, made.campaign), _ranks(view, spool, pool), marks.seq
+    now, ranks, until = Standing(view, made.campaign), _ranks(me, pool), marks.seq
     outcomes = {name: known for name, known in marks.outcomes().items() if name in ranks}
     policy_watch.require_complete(
         marks.counts()["split"], made.to_review - len(outcomes), missing,
@@ -265,26 +261,24 @@ def finish(
     event = record.CampaignReviewed(
         campaign=made.campaign, pool=made.pool, labels="".join(labels), after=now.after
     )
-    return now.add(pool, event, key, until)
+    return now.add(pool, event, until)
 
 
-def _ranks(view: View, spool: Spool, pool: str) -> dict[str, int]:
+def _ranks(me: Session, pool: str) -> dict[str, int]:
     """The rank of each listed candidate; nobody's where the list is no longer kept, which goes on record."""
-    kept = spool.result(pool)
+    kept = me.spool.result(pool)
     if kept is not None and list_of(kept.upload).exists():
         with Worklist(list_of(kept.upload)) as work:
             return work.ranked()
-    view.forget_list(pool, "its time was up").result()
+    me.view.forget_list(pool, "its time was up").result()
     return {}
 
 
 @once
-def update(
-    view: View, ident: str, steps_seen: int | None, *, key: Key | None
-) -> Written[record.CampaignUpdated]:
+def update(me: Session, ident: str, steps_seen: int | None = None) -> Written[record.CampaignUpdated]:
     """The scheduled update. ``steps_seen`` is how far the campaign was when somebody decided it."""
-    now = Standing(view, ident)
+    now = Standing(me.view, ident)
     now.require_running()
     if steps_seen is not None and steps_seen != len(now.steps):
         raise Conflict("campaign: another step was made meanwhile. Load the page again to see how it stands.")
-    return now.add(ident, record.CampaignUpdated(campaign=ident, after=now.after), key)
+    return now.add(ident, record.CampaignUpdated(campaign=ident, after=now.after))

@@ -73,7 +73,7 @@ def columns_page(ident: str, me: Maker) -> Response:
 @work.post("/drafts/{ident}")
 def choose_columns(ident: str, me: Maker) -> Response:
     columns = wizard.columns_of(me.form)
-    draft, profile = calibrating.profile(me.runtime, past_of(me, ident))
+    draft, profile = calibrating.profile(me, past_of(me, ident))
     draft = me.spool.note(draft, columns=columns, reading=())
     problems = wizard.unchosen(columns, profile)
     problems = problems or wizard.shown(calibrating.problems(draft, columns))
@@ -86,7 +86,7 @@ def choose_columns(ident: str, me: Maker) -> Response:
 def _columns_page(me: Visitor, draft: Draft, problems: Sequence[wizard.ShownProblem] = ()) -> Response:
     if draft.sheets:
         return me.show("sheets.html", draft=draft, action=f"/drafts/{draft.id}/sheet")
-    draft, profile = calibrating.profile(me.runtime, draft)
+    draft, profile = calibrating.profile(me, draft)
     chosen = draft.columns or wizard.guessed(profile)
     return me.show(
         "columns.html", 400 if problems else 200, draft=draft, profile=profile, chosen=chosen,
@@ -102,7 +102,7 @@ def problem_rows(ident: str, me: Maker) -> Response:
     columns = draft.columns
     if columns is None or not (columns.score and columns.label):
         raise InvalidInput("columns", "choose a score and a label first.")
-    path = calibrating.problem_rows(me.runtime, draft, columns)
+    path = calibrating.problem_rows(me, draft, columns)
     return send(path, f"problems-{draft.filename.rsplit('.', 1)[0]}.xlsx")
 
 
@@ -141,7 +141,7 @@ def _promise_page(me: Visitor, draft: Draft, problem: InvalidInput | None = None
     if columns is None:
         return to(f"/drafts/{draft.id}")
     looks, span = calibrating.looks(me.view, draft, columns)
-    draft, profile = calibrating.profile(me.runtime, draft)
+    draft, profile = calibrating.profile(me, draft)
     asked, offers = promise_form.shown_of(columns, draft.asked), promise_form.offers(columns)
     return me.show(
         "promise.html", 400 if problem else 200, draft=draft,
@@ -161,7 +161,7 @@ def fix_promise(ident: str, me: Uploader) -> Response:
     wizard.require_shown(me.form, draft.columns)
     draft = me.spool.note(draft, asked=promise_form.asked_of(me.form))
     if (file := me.file("others")) is not None:
-        upload = jobs.store(me.runtime, file.file, str(file.filename), past=False)
+        upload = jobs.store(me, file, past=False)
         draft = me.spool.add_others(draft, upload, str(file.filename))
     elif me.form.get("no_others"):
         draft = me.spool.add_others(draft, None, "")
@@ -179,7 +179,7 @@ def _certify(me: Visitor, draft: Draft) -> None:
     request = promise_form.request_of(draft.columns, draft.asked, others=draft.others is not None)
     past = calibrating.Past(draft.upload, draft.filename, draft.others, draft.others_name)
     try:
-        made = calibrating.certify(me.runtime, me.view, request, past, "promise on the page")
+        made = calibrating.certify(me, request, past, "promise on the page")
     except NotCertifiable as refusal:
         outcome = PromiseOutcome(refused=error_body(refusal))
     else:
@@ -233,8 +233,9 @@ def save_policy(ident: str, me: Maker) -> Response:
     path = me.spool.new_path(others.path.suffix[1:])
     os.link(others.path, path)  # stays when the draft goes
     me.spool.drop_draft(draft, me.settings.keep_uploads)
+    me.view.key = None  # it stands for the policy
     pool = _draft(me, "pool", draft.others_name, replace(others, path=path), digest)
-    pool, profile = calibrating.profile(me.runtime, pool)
+    pool, profile = calibrating.profile(me, pool)
     columns = wizard.pool_columns(me.view.policy(digest).policy, profile)
     seconds = reviewing.usual_keep(me.settings)
     return _shortlisted(me, pool, columns, reviewing.about_pool({}, pool, seconds, 200), seconds)
@@ -274,7 +275,7 @@ def _shortlisted(
             raise InvalidInput("score", "choose the column that holds the score.")
         offer = policy_watch.audit_offer(me.view, me.view.policy(digest))
         done = jobs.select_file(
-            me.runtime, me.view, digest, draft.upload, columns, name=draft.filename, about=about,
+            me, digest, draft.upload, columns, name=draft.filename, about=about,
             watch=bool(me.form.get("watch")), review=bool(columns.id),
             format="parquet" if draft.upload.origin else None,
             audit_rate=wizard.audit_asked(offer, me.form, columns.id),
@@ -291,7 +292,7 @@ def _pool_page(me: Visitor, draft: Draft, problem: SurelistError | None = None) 
     saved = me.view.policy(draft.policy or "")
     if draft.sheets:
         return me.show("sheets.html", draft=draft, action=f"/pools/{draft.id}/sheet")
-    draft, profile = calibrating.profile(me.runtime, draft)
+    draft, profile = calibrating.profile(me, draft)
     policy = saved.policy
     return show_pool(
         me, "pool.html", draft, profile, draft.columns or wizard.pool_columns(policy, profile), problem,
@@ -327,7 +328,7 @@ def stored(me: Visitor, *, past: bool, policy: str | None = None, kind: str | No
     if (file := me.file()) is None:
         raise InvalidInput("file", "choose a CSV, Excel or Parquet file first.")
     name = str(file.filename)
-    upload, sheets = jobs.store_to_ask(me.runtime, file.file, name, past=past, place=place_of(me.form))
+    upload, sheets = jobs.store_to_ask(me, file, past=past, place=place_of(me.form))
     draft = _draft(me, kind or ("past" if past else "pool"), name, upload, policy)
     return me.spool.note(draft, sheets=sheets) if sheets else draft
 

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 import msgspec
 import numpy as np
 from msgspec.structs import asdict, replace
+from starlette.datastructures import UploadFile
 
 from surelist._check import DecimalMark
 from surelist.errors import InvalidInput, NotCertifiable, SurelistError
@@ -24,9 +24,8 @@ from surelist.service import policy_watch, reviewing, worklist
 from surelist.service.choices import AboutList, ChosenColumns
 from surelist.service.errors import TooLarge
 from surelist.service.record.events import Listed, SelectionMade
-from surelist.service.record.log import Key, Written
-from surelist.service.record.view import View
-from surelist.service.runtime import Runtime
+from surelist.service.record.log import Written
+from surelist.service.runtime import Runtime, Session
 from surelist.service.sent_rows import SentRows
 from surelist.service.settings import Settings
 from surelist.service.uploads import KeptList, Upload, list_of, removing
@@ -101,19 +100,20 @@ def _check_shape(rows: int, names: list[str], settings: Settings, *, past: bool,
         seen.add(column.lower())
 
 
-def store(runtime: Runtime, file: BinaryIO, filename: str, *, past: bool) -> Upload:
+def store(me: Session, file: UploadFile, *, past: bool) -> Upload:
     """A file that came with a form."""
-    upload = runtime.spool.store(file, runtime.settings.max_upload)
-    return admit(upload, runtime.settings, past=past, name=filename[:120])
+    upload = me.spool.store(file.file, me.settings.max_upload)
+    return admit(upload, me.settings, past=past, name=str(file.filename)[:120])
 
 
 def store_to_ask(
-    runtime: Runtime, file: BinaryIO, filename: str, *, past: bool, place: Hints
+    me: Session, file: UploadFile, *, past: bool, place: Hints
 ) -> tuple[Upload, tuple[str, ...]]:
     """The same, and the sheets to choose from where that is still open."""
-    upload = runtime.spool.store(file, runtime.settings.max_upload)
+    upload = me.spool.store(file.file, me.settings.max_upload)
+    name = str(file.filename)[:120]
     try:
-        return admit(upload, runtime.settings, past=past, name=filename[:120], place=place, ask=True), ()
+        return admit(upload, me.settings, past=past, name=name, place=place, ask=True), ()
     except workflows.SheetNeeded as question:
         return upload, question.sheets
 
@@ -150,13 +150,11 @@ def first_rows(kept: KeptList, limit: int) -> tuple[list[str], list[list[str]]]:
     return run(workflows.first_rows, kept.upload.path, limit)
 
 
-def reviews_in_file(
-    runtime: Runtime, file: BinaryIO, filename: str, columns: Mapping[str, str]
-) -> dict[str, bool]:
+def reviews_in_file(me: Session, file: UploadFile, columns: Mapping[str, str]) -> dict[str, bool]:
     """Yes and no by candidate id, from a file that is not kept."""
-    upload = store(runtime, file, filename, past=False)
+    upload = store(me, file, past=False)
     try:
-        with named(upload, filename):
+        with named(upload, str(file.filename)):
             return reviewing.reviews_in(run(workflows.read_text, upload.path, columns))
     finally:
         upload.path.unlink(missing_ok=True)
@@ -166,8 +164,8 @@ def reviews_in_file(
 
 
 def select_file(
-    runtime: Runtime, view: View, digest: str, upload: Upload, columns: ChosenColumns, *,
-    name: str = "the pool", format: str | None = None, key: Key | None = None, about: AboutList | None = None,
+    me: Session, digest: str, upload: Upload, columns: ChosenColumns, *,
+    name: str = "the pool", format: str | None = None, about: AboutList | None = None,
     watch: bool = False, review: bool = False, audit_rate: float | None = None,
 ) -> Shortlisted:  # fmt: skip
     """Shortlist a file: the result keeps the pool's format unless another is asked for.
@@ -175,7 +173,7 @@ def select_file(
     ``about`` goes on record with it; ``review`` also lays the list out for reviewing, and with it those who
     are drawn for an audit at ``audit_rate``. ``watch``: its reviews are to count.
     """
-    policy = view.policy(digest).policy
+    view, policy = me.view, me.view.policy(digest).policy
     names = {
         "score": columns.score,
         "group": columns.group if policy.filter.grouped else None,
@@ -184,7 +182,7 @@ def select_file(
         "pool": columns.pool,
     }
     source = source_of(upload, name, columns.hints)
-    output = list_path(runtime, upload, format)
+    output = list_path(me, upload, format)
     with removing(output, output.with_suffix(".list")):
         with named(upload, name):
             done, read = run(workflows.select_source, source, policy, output=output, **names)
@@ -196,29 +194,27 @@ def select_file(
         )
         drawn, groups = None, dict[str, int]()
         if review:
-            drawn, groups = _laid_out(
-                runtime, source, policy, names, result, columns, read.decimal, audit_rate
-            )
+            drawn, groups = _laid_out(me, source, policy, names, result, columns, read.decimal, audit_rate)
         here = drawn is not None
         made = SelectionMade(
             **asdict(facts), **asdict(about or AboutList()), policy=digest, reading=read.sentences,
             audit_rate=audit_rate if here else None, audit=drawn, audit_groups=groups, audit_here=here,
         )  # fmt: skip
         if watch:
-            written = policy_watch.record_watched(view, new_id(), made, key=key)
+            written = policy_watch.record_watched(view, new_id(), made)
         else:
-            written = view.record_selection(new_id(), made, key).result()
-    count_selection(runtime, written.entry.event)
+            written = view.record_selection(new_id(), made).result()
+    count_selection(me.runtime, written.entry.event)
     return Shortlisted(written, replace(result, origin=upload.origin), read.decimal)
 
 
-def list_path(runtime: Runtime, upload: Upload, format: str | None) -> Path:
+def list_path(me: Session, upload: Upload, format: str | None) -> Path:
     """Where the shortlist of a pool is written, in its format or another."""
-    return runtime.spool.new_path(format or ("xlsx" if upload.format == "xls" else upload.format))
+    return me.spool.new_path(format or ("xlsx" if upload.format == "xls" else upload.format))
 
 
 def _laid_out(
-    runtime: Runtime, source: Source, policy: Policy, names: Mapping[str, str | None], result: Upload,
+    me: Session, source: Source, policy: Policy, names: Mapping[str, str | None], result: Upload,
     columns: ChosenColumns, decimal: DecimalMark, audit_rate: float | None,
 ) -> tuple[list[int] | None, dict[str, int]]:  # fmt: skip
     """A list ready to be reviewed, with those drawn for an audit; their row numbers, and counts by group.
@@ -228,7 +224,7 @@ def _laid_out(
     if audit_rate is None and not policy.three_ways:
         run(worklist.build, result.path, list_of(result), columns, decimal)
         return None, {}
-    with passing(runtime) as drawn, passing(runtime) as band:
+    with passing(me) as drawn, passing(me) as band:
         rows, groups = run(watching.write_audit, source, policy, names, audit_rate, drawn, band)
         if policy.three_ways:
             columns = replace(columns, group=policy.list_column)
@@ -238,9 +234,9 @@ def _laid_out(
 
 
 @contextmanager
-def passing(runtime: Runtime) -> Iterator[Path]:
+def passing(me: Session) -> Iterator[Path]:
     """A CSV file that goes when its work is done."""
-    path = runtime.spool.new_path("csv")
+    path = me.spool.new_path("csv")
     try:
         yield path
     finally:

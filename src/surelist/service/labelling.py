@@ -28,10 +28,10 @@ from surelist.service.promise_form import Offer, Part, kind_of, number_in, parts
 from surelist.service.record.event import Entry
 from surelist.service.record.events import PolicySaved
 from surelist.service.record.labellings import AnswersSoFar, LabellingListed, LabellingStarted, LabellingTold
-from surelist.service.record.log import Key, Written
-from surelist.service.record.record import once, retried
+from surelist.service.record.log import Written
+from surelist.service.record.record import retried
 from surelist.service.record.view import View
-from surelist.service.runtime import Runtime
+from surelist.service.runtime import Session, once
 from surelist.service.uploads import Draft, KeptList, Upload, list_of, removing
 from surelist.service.workers import run
 from surelist.service.worklist import Worklist
@@ -76,18 +76,16 @@ def _whole(text: str, what: str) -> int:
     return int(value)
 
 
-def start(runtime: Runtime, view: View, draft: Draft, seconds: int, key: Key | None = None) -> str:
+def start(me: Session, draft: Draft, seconds: int) -> str:
     """Draw the candidates to label, put the draw on record, and lay out the first stage."""
-    made = _started(runtime, view, draft, seconds, key=key)
+    made = _started(me, draft, seconds)
     if made.replayed:  # a second draw would be a choice between two
-        runtime.spool.drop_draft(draft)
+        me.spool.drop_draft(draft)
     return made.entry.subject
 
 
 @once
-def _started(
-    runtime: Runtime, view: View, draft: Draft, seconds: int, *, key: Key | None
-) -> Written[LabellingStarted]:
+def _started(me: Session, draft: Draft, seconds: int) -> Written[LabellingStarted]:
     asked = draft.typed
     if not asked["score"]:
         raise InvalidInput("score", "choose the column that holds the score.")
@@ -114,17 +112,17 @@ def _started(
         labels=labels, state=state, kept_until=until(time.time() + seconds),
     )  # fmt: skip
     columns = ChosenColumns(score=asked["score"], id=asked["id"] or ROW, group=ROW)
-    upload = _laid_out(runtime, state, "", draft.upload.path, columns)  # ids that repeat are refused now
+    upload = _laid_out(me, state, "", draft.upload.path, columns)  # ids that repeat are refused now
     if upload is not None:
-        runtime.spool.keep_result(ident, upload, seconds, columns, stage=str(len(sizes)))
-    runtime.spool.keep_collection(ident, draft, seconds, columns)  # before the draw counts: it needs them
+        me.spool.keep_result(ident, upload, seconds, columns, stage=str(len(sizes)))
+    me.spool.keep_collection(ident, draft, seconds, columns)  # before the draw counts: it needs them
     try:
-        made = view.start_labelling(ident, event, key).result()
+        made = me.view.start_labelling(ident, event).result()
     except BaseException:
-        runtime.spool.give_back(ident, draft)
+        me.spool.give_back(ident, draft)
         raise
     if made.replayed:  # sent twice at once; the other draw counts
-        runtime.spool.drop(ident)
+        me.spool.drop(ident)
     return made
 
 
@@ -148,11 +146,9 @@ def standing(view: View, ident: str) -> LabellingOnRecord:
     return LabellingOnRecord(entry, progress, run(labelling_record.status, entry.event.state, progress.marks))
 
 
-def _laid_out(
-    runtime: Runtime, state: str, marks: str, path: Path, columns: ChosenColumns
-) -> Upload | None:  # fmt: skip
+def _laid_out(me: Session, state: str, marks: str, path: Path, columns: ChosenColumns) -> Upload | None:
     """The rows of the stage at hand as a list to be answered."""
-    output = runtime.spool.new_path("csv")
+    output = me.spool.new_path("csv")
     with removing(output):
         if not run(labelling_record.write_stage, state, marks, path, output):
             return None
@@ -161,125 +157,114 @@ def _laid_out(
     return upload
 
 
-def stage_at_hand(runtime: Runtime, view: View, ident: str) -> KeptList | None:
+def stage_at_hand(me: Session, ident: str) -> KeptList | None:
     """The list of those to be answered now and of nobody else, as long as the collection is kept.
 
     Laid out here where answers came by API, or the service ended between an answer and what follows from it.
     """
     with _LAYING_OUT:
-        if not laid_out(runtime, view, ident):
-            _lay_out(runtime, standing(view, ident))
-    return runtime.spool.result(ident)
+        if not laid_out(me, ident):
+            _lay_out(me, standing(me.view, ident))
+    return me.spool.result(ident)
 
 
-def laid_out(runtime: Runtime, view: View, ident: str) -> bool:
+def laid_out(me: Session, ident: str) -> bool:
     """Whether the list that is kept is that of those to be answered now; or nobody is kept any more."""
-    kept = runtime.spool.result(ident)
+    kept = me.spool.result(ident)
     if kept is None:
-        return runtime.spool.collection(ident) is None
-    return kept.told == view.progress(ident).seq
+        return me.spool.collection(ident) is None
+    return kept.told == me.view.progress(ident).seq
 
 
-def _lay_out(runtime: Runtime, at: LabellingOnRecord) -> None:
+def _lay_out(me: Session, at: LabellingOnRecord) -> None:
     """Lay out what is to be answered now, in the place of what was answered before."""
     ident = at.entry.subject
-    kept, before = runtime.spool.collection(ident), runtime.spool.result(ident)
+    kept, before = me.spool.collection(ident), me.spool.result(ident)
     upload = None
     if kept is not None and at.now.waiting:
         columns, marks = kept.columns, at.progress.marks
         try:
-            upload = _laid_out(runtime, at.state, marks, kept.upload.path, columns)
+            upload = _laid_out(me, at.state, marks, kept.upload.path, columns)
         except InvalidInput:  # ids that repeat among these rows
             columns = replace(columns, id=ROW)
-            upload = _laid_out(runtime, at.state, marks, kept.upload.path, columns)
+            upload = _laid_out(me, at.state, marks, kept.upload.path, columns)
     if kept is not None and upload is not None:
         seconds = int(kept.until - time.time())
-        runtime.spool.keep_result(
-            ident, upload, seconds, columns, told=at.progress.seq, stage=at.now.stage
-        )  # fmt: skip
+        me.spool.keep_result(ident, upload, seconds, columns, told=at.progress.seq, stage=at.now.stage)
     if before is not None:
-        runtime.spool.drop_result(before, replaced=upload is not None)
+        me.spool.drop_result(before, replaced=upload is not None)
 
 
 @once
-def tell(
-    runtime: Runtime, view: View, ident: str, missing: bool, *, key: Key | None
-) -> Written[LabellingTold]:
+def tell(me: Session, ident: str, missing: bool) -> Written[LabellingTold]:
     """Count the answers that are in; the others are asked for again, or never come if ``missing``."""
-    at = standing(view, ident)
+    at = standing(me.view, ident)
     if at.now.done:
         raise InvalidInput("labels", "all are in. Nothing is left to answer.")
-    waiting, answers = at.now.waiting, answers_of(runtime, view, ident)
+    waiting, answers = at.now.waiting, answers_of(me, ident)
     rows = [row for row in waiting if row in answers]
     if missing:
         rows = list(waiting)
     elif not rows:
         raise InvalidInput("labels", "none is in yet, or all are disputed. Answer some of them first.")
     told = Told(rows, [None if row not in answers else int(answers[row]) for row in rows])
-    return _count(runtime, view, at.entry, at.progress, told, key)
+    return _count(me, at.entry, at.progress, told)
 
 
 @once
 @retried
-def take(
-    runtime: Runtime, view: View, ident: str, labels: Mapping[int, bool | None], *, key: Key | None
-) -> Written[LabellingTold]:
+def take(me: Session, ident: str, labels: Mapping[int, bool | None]) -> Written[LabellingTold]:
     """Labels of rows that are asked for now, given at once; None for one that will not come."""
     told = Told(list(labels), [None if each is None else int(each) for each in labels.values()])
-    return _count(runtime, view, view.labelling(ident), view.progress(ident), told, key)
+    return _count(me, me.view.labelling(ident), me.view.progress(ident), told)
 
 
 def _count(
-    runtime: Runtime, view: View, entry: Entry[LabellingStarted], before: AnswersSoFar, told: Told,
-    key: Key | None,
-) -> Written[LabellingTold]:  # fmt: skip
+    me: Session, entry: Entry[LabellingStarted], before: AnswersSoFar, told: Told
+) -> Written[LabellingTold]:
     """Put labels on record that fit; where a stage ends with them, lay out the next one."""
     ident = entry.subject
     marks, now = run(labelling_record.told, entry.event.state, before.marks, told)  # or refuses them
-    written = view.tell_labels(ident, told, marks, before, key).result()
+    written = me.view.tell_labels(ident, told, marks, before).result()
     with _LAYING_OUT:
-        kept = runtime.spool.result(ident)
+        kept = me.spool.result(ident)
         if kept is not None and (now.done or kept.stage != now.stage):
-            _lay_out(runtime, standing(view, ident))
+            _lay_out(me, standing(me.view, ident))
     return written
 
 
 @once
 @retried
-def correct(
-    runtime: Runtime, view: View, ident: str, labels: Mapping[int, bool], *, key: Key | None
-) -> Written[LabellingTold]:
+def correct(me: Session, ident: str, labels: Mapping[int, bool]) -> Written[LabellingTold]:
     """Labels in the place of others on record, as long as nothing rests on those."""
-    given = Told(list(labels), [int(each) for each in labels.values()])
+    view, given = me.view, Told(list(labels), [int(each) for each in labels.values()])
     entry, before, marks = view.labelling(ident), view.progress(ident), view.marks(ident)
     seq = marks.seq
     now, _ = run(labelling_record.corrected, entry.event.state, before.marks, given)
-    _refuse_known(runtime, view, ident, marks.ever)
-    written = view.tell_labels(ident, given, now, before, key, marked=seq).result()
+    _refuse_known(me, ident, marks.ever)
+    written = view.tell_labels(ident, given, now, before, marked=seq).result()
     with _LAYING_OUT:
-        if runtime.spool.result(ident) is not None and not laid_out(runtime, view, ident):
-            _lay_out(runtime, standing(view, ident))
+        if me.spool.result(ident) is not None and not laid_out(me, ident):
+            _lay_out(me, standing(view, ident))
     return written
 
 
-def correct_one(
-    runtime: Runtime, view: View, ident: str, candidate: str, qualified: bool, key: Key | None
-) -> None:
+def correct_one(me: Session, ident: str, candidate: str, qualified: bool) -> None:
     """The same by the name of a candidate, as long as the collection is kept."""
-    at, kept = view.labelling(ident), runtime.spool.collection(ident)
+    at, kept = me.view.labelling(ident), me.spool.collection(ident)
     if kept is None:
         raise NotFound("candidates: they are no longer kept here.")
-    marks, column = view.progress(ident).marks, kept.columns.id or ROW
+    marks, column = me.view.progress(ident).marks, kept.columns.id or ROW
     row = run(labelling_record.answered_row, at.event.state, marks, kept.upload.path, column, candidate)
-    correct(runtime, view, ident, {row: qualified}, key=key)
+    correct(me, ident, {row: qualified})
 
 
-def _refuse_known(runtime: Runtime, view: View, ident: str, marked: set[str]) -> None:
+def _refuse_known(me: Session, ident: str, marked: set[str]) -> None:
     """What a correction chooses anew must not be chosen by answers that do not count yet."""
-    kept = stage_at_hand(runtime, view, ident) if marked else None
+    kept = stage_at_hand(me, ident) if marked else None
     if kept is None:
         return
-    waiting = set(standing(view, ident).now.waiting)
+    waiting = set(standing(me.view, ident).now.waiting)
     with Worklist(list_of(kept.upload)) as work:
         known = [name for name, row in work.groups().items() if name in marked and int(row) in waiting]
     if known:
@@ -298,15 +283,15 @@ class RowToLabel(NamedTuple):
     columns: dict[str, str]
 
 
-def asked_now(runtime: Runtime, view: View, ident: str, limit: int) -> list[RowToLabel]:
+def asked_now(me: Session, ident: str, limit: int) -> list[RowToLabel]:
     """The rows to label now, as long as the collection is kept."""
-    at = standing(view, ident)
+    at = standing(me.view, ident)
     waiting = set(at.now.waiting)
     if not waiting:
         return []
-    kept = runtime.spool.result(ident)
+    kept = me.spool.result(ident)
     if kept is None or kept.stage != at.now.stage:  # those told since are left out below
-        kept = stage_at_hand(runtime, view, ident)
+        kept = stage_at_hand(me, ident)
     if kept is None:
         raise NotFound("candidates: they are no longer kept here.")
     with Worklist(list_of(kept.upload)) as work:
@@ -318,25 +303,25 @@ def asked_now(runtime: Runtime, view: View, ident: str, limit: int) -> list[RowT
         return list(islice((each for each in rows if each.row in waiting), limit))
 
 
-def answers_of(runtime: Runtime, view: View, ident: str) -> dict[int, bool]:
+def answers_of(me: Session, ident: str) -> dict[int, bool]:
     """Row numbers with what people agree on, of the stage at hand."""
-    kept = stage_at_hand(runtime, view, ident)
+    kept = stage_at_hand(me, ident)
     if kept is None:
         return {}
-    outcomes = view.marks(ident).outcomes()
+    outcomes = me.view.marks(ident).outcomes()
     with Worklist(list_of(kept.upload)) as work:
         return {int(row): outcomes[name] for name, row in work.groups().items() if name in outcomes}
 
 
-def shown(runtime: Runtime, view: View, ident: str) -> dict[str, object]:
+def shown(me: Session, ident: str) -> dict[str, object]:
     """What the page of a labelling shows."""
-    at = standing(view, ident)
-    answered = len(answers_of(runtime, view, ident).keys() & set(at.now.waiting))
+    at = standing(me.view, ident)
+    answered = len(answers_of(me, ident).keys() & set(at.now.waiting))
     return {
         "entry": at.entry, "facts": at.entry.event, "now": at.now, "answered": answered,
-        "saved": view.policy_of(ident), "kept": runtime.spool.result(ident) is not None,
+        "saved": me.view.policy_of(ident), "kept": me.spool.result(ident) is not None,
         "stages": (stages := _stages(at.now)), "counted": sum(each.here for each in stages),
-        "collection": runtime.spool.collection(ident) is not None,
+        "collection": me.spool.collection(ident) is not None,
     }  # fmt: skip
 
 
@@ -355,7 +340,7 @@ def _stages(now: LabellingStatus) -> list[StageLine]:
     return [StageLine(*each, pilot=each[0] in groups[number:]) for number, each in enumerate(now.stages, 1)]
 
 
-def save(view: View, ident: str, name: str, note: str, key: Key | None) -> str:
+def save(view: View, ident: str, name: str, note: str) -> str:
     """The certified policy on record; its hash."""
     at = standing(view, ident)
     now = at.now
@@ -370,19 +355,19 @@ def save(view: View, ident: str, name: str, note: str, key: Key | None) -> str:
     saved = PolicySaved(
         name=name, policy=policy_file.dumps(now.policy), labelling=ident, file=at.entry.event.file, note=note
     )
-    return view.save_policy(saved, key=key).result().entry.subject
+    return view.save_policy(saved).result().entry.subject
 
 
-def make_list(runtime: Runtime, view: View, ident: str, key: Key | None) -> Path:
+def make_list(me: Session, ident: str) -> Path:
     """The certified list of the collection itself, as a file of its own; that it was made goes on record."""
-    kept, at = runtime.spool.collection(ident), standing(view, ident)
+    kept, at = me.spool.collection(ident), standing(me.view, ident)
     if at.now.policy is None or kept is None:
         raise InvalidInput("list", "nothing is certified yet, or the candidates are no longer kept here.")
-    output = runtime.spool.new_path("csv")
+    output = me.spool.new_path("csv")
     with removing(output):
         listed = run(labelling_record.write_list, at.state, at.progress.marks, kept.upload.path, output)
         output = escaped(output)  # people open it in a spreadsheet
     with removing(output):
         made = LabellingListed(shortlisted=listed, result_sha256=made_upload(output).sha256)
-        view.list_labelled(ident, made, key).result()
+        me.view.list_labelled(ident, made).result()
     return output

@@ -117,16 +117,14 @@ class AskedRow(BaseModel):
 @api.with_table(router, "/labellings", status=201, past=False)
 def start(call: Maker, options: Annotated[LabellingOptions, Query()]) -> LabellingView:
     """Draw whom to label. The draw is made once and goes on record."""
-    runtime, upload = call.runtime, call.past.upload
-    seconds = reviewing.keep_of(options.keep, runtime.settings)
+    upload, seconds = call.past.upload, reviewing.keep_of(options.keep, call.settings)
     path = call.spool.new_path(upload.path.suffix[1:])
     os.link(upload.path, path)  # stays when the request ends
     kept = structs.replace(upload, path=path)
     draft = call.spool.add_draft("", "collection", "the collection", kept, seconds)
     draft = call.spool.note(draft, typed=options.asked())
-    key = call.key("labelling", options.model_dump_json(), upload.sha256)
     try:
-        ident = labelling.start(runtime, call.view, draft, seconds, key)
+        ident = labelling.start(call, draft, seconds)
     except BaseException:
         call.spool.drop_draft(draft)
         raise
@@ -154,7 +152,7 @@ def next_rows(
     ident: SelectionId, call: Reader, limit: Annotated[int, Query(ge=1, le=10_000)] = 1000
 ) -> list[AskedRow]:
     """Whom to label now. Asking again gives the same rows."""
-    asked = labelling.asked_now(call.runtime, call.view, ident, limit)
+    asked = labelling.asked_now(call, ident, limit)
     return [AskedRow(**each._asdict()) for each in asked]
 
 
@@ -163,9 +161,7 @@ def send_labels(
     ident: SelectionId, call: Maker, body: Annotated[Labels, sent(Labels, LABELS)]
 ) -> LabellingView:
     """Labels of rows that are asked for now. They count at once; see `corrections` for one that was wrong."""
-    key = call.key("labels", ident, body.model_dump_json())
-    counted = labelling.take(call.runtime, call.view, ident, _by_row(body.labels), key=key)
-    return _answer(call.view, ident, counted.entry)
+    return _answer(call.view, ident, labelling.take(call, ident, _by_row(body.labels)).entry)
 
 
 @work.post("/labellings/{ident}/corrections")
@@ -173,9 +169,7 @@ def correct_labels(
     ident: SelectionId, call: Maker, body: Annotated[Corrections, sent(Corrections, LABELS)]
 ) -> LabellingView:
     """Labels in the place of others, while nothing rests on those. Both stay on record."""
-    key = call.key("corrections", ident, body.model_dump_json())
-    counted = labelling.correct(call.runtime, call.view, ident, _by_row(body.labels), key=key)
-    return _answer(call.view, ident, counted.entry)
+    return _answer(call.view, ident, labelling.correct(call, ident, _by_row(body.labels)).entry)
 
 
 def _by_row(given: Sequence[LabelledRow]) -> dict[int, Any]:
@@ -190,6 +184,4 @@ def save(
     ident: SelectionId, call: Maker, body: Annotated[LabellingName, sent(LabellingName)]
 ) -> PolicyFile:  # fmt: skip
     """The certified policy on record."""
-    key = call.key("save", ident, body.model_dump_json())
-    made = labelling.save(call.view, ident, body.name, body.note, key)
-    return answers.policy_file(call.view.policy(made))
+    return answers.policy_file(call.view.policy(labelling.save(call.view, ident, body.name, body.note)))

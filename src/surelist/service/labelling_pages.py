@@ -37,7 +37,7 @@ def design_form(ident: str, me: Maker) -> Response:
 def _design_page(me: Visitor, draft: Draft, problem: SurelistError | None = None) -> Response:
     if draft.sheets:
         return me.show("sheets.html", draft=draft, action=f"/pools/{draft.id}/sheet")
-    draft, profile = calibrating.profile(me.runtime, draft)
+    draft, profile = calibrating.profile(me, draft)
     guesses = {role: profile.guesses[role] or "" for role in ("score", "id")}
     asked = labelling.DEFAULTS | (draft.typed or guesses)
     return me.show(
@@ -55,43 +55,38 @@ def start(ident: str, me: Maker) -> Response:
     draft = me.spool.note(draft, typed=labelling.asked_of(me.form))
     seconds = reviewing.keep_of(me.form.get("keep"), me.settings)
     try:
-        return to(f"/labellings/{labelling.start(me.runtime, me.view, draft, seconds)}")
+        return to(f"/labellings/{labelling.start(me, draft, seconds)}")
     except InvalidInput as error:
         return _design_page(me, draft, error)
 
 
 @work.get("/labellings/{ident}")
 def show_labelling(ident: str, me: Auditor) -> Response:
-    shown = labelling.shown(me.runtime, me.view, ident)
-    return me.show("labelling.html", **shown, actor=me.view.actor)
+    return me.show("labelling.html", **labelling.shown(me, ident), actor=me.view.actor)
 
 
 @work.post("/labellings/{ident}/tell")
 def tell(ident: str, me: Maker) -> Response:
     """The answers of this stage count from now on; the next stage, or a promise, follows."""
-    missing = bool(me.form.get("missing"))
-    labelling.tell(me.runtime, me.view, ident, missing, key=me.key("tell", ident, str(missing)))
+    labelling.tell(me, ident, bool(me.form.get("missing")))
     return to(f"/labellings/{ident}")
 
 
 @work.post("/labellings/{ident}/correct")
 def correct(ident: str, me: Maker) -> Response:
     """One answer in the place of another that nothing rests on."""
-    candidate, qualified = me.said("candidate"), me.form.get("qualified") == "yes"
-    key = me.key("correct", ident, candidate, str(qualified))
-    labelling.correct_one(me.runtime, me.view, ident, candidate, qualified, key)
+    labelling.correct_one(me, ident, me.said("candidate"), me.form.get("qualified") == "yes")
     return to(f"/labellings/{ident}")
 
 
 @work.post("/labellings/{ident}/save")
 def save(ident: str, me: Maker) -> Response:
     me.view.labelling(ident)
-    name, note = wizard.description_of(me.form)
-    return to(f"/policies/{labelling.save(me.view, ident, name, note, me.key('save', ident, name))}")
+    return to(f"/policies/{labelling.save(me.view, ident, *wizard.description_of(me.form))}")
 
 
 @work.post("/labellings/{ident}/list")
 def download_list(ident: str, me: Maker) -> Response:
     """The certified list of the collection itself."""
-    path = labelling.make_list(me.runtime, me.view, ident, me.key("list", ident))
+    path = labelling.make_list(me, ident)
     return send(path, f"list-{ident}.csv", "text/csv; charset=utf-8")

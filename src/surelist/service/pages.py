@@ -156,14 +156,14 @@ def retire(digest: str, me: Annotated[Visitor, visit("admin", of="policy")]) -> 
 @router.post("/policies/{digest}/describe")
 def describe_policy(digest: str, me: Annotated[Visitor, visit("operator", of="policy")]) -> Response:
     named = wizard.description_of(me.form)
-    me.view.describe_policy(digest, *named, me.key("describe", digest, *named)).result()
+    me.view.describe_policy(digest, *named).result()
     return to(f"/policies/{digest}")
 
 
 @router.post("/selections/{ident}/describe")
 def describe_selection(ident: str, me: Annotated[Visitor, visit("operator", of="selection")]) -> Response:
     named = wizard.description_of(me.form)
-    me.view.describe_selection(ident, *named, me.key("describe", ident, *named)).result()
+    me.view.describe_selection(ident, *named).result()
     return to(f"/selections/{ident}")
 
 
@@ -219,7 +219,7 @@ def count_list(ident: str, me: Annotated[Visitor, LISTER]) -> Response:
         raise InvalidInput("list", "it is no longer kept here, or not the best of its pool by one score.")
     roles = Roles(me.said("score") or None, me.said("label") or None)
     if file is not None:
-        upload = jobs.store(me.runtime, file.file, str(file.filename), past=True)
+        upload = jobs.store(me, file, past=True)
         past = calibrating.Past(upload, str(file.filename))
     elif here is not None and here.columns is not None:
         past, roles = calibrating.Past(here.upload, here.filename), here.columns.roles

@@ -15,7 +15,7 @@ from surelist.errors import InvalidInput
 from surelist.reports import history
 from surelist.service.record.event import Entry
 from surelist.service.record.events import PolicyWithdrawn, ReviewsClosed, SelectionMade
-from surelist.service.record.log import Key, Written
+from surelist.service.record.log import Written
 from surelist.service.record.record import SavedPolicy, retried
 from surelist.service.record.reviews import Closing
 from surelist.service.record.view import View
@@ -41,7 +41,7 @@ def standing(view: View, saved: SavedPolicy) -> WatchedPromise:
 
 
 @retried
-def record_watched(view: View, ident: str, made: SelectionMade, *, key: Key | None) -> Written[SelectionMade]:
+def record_watched(view: View, ident: str, made: SelectionMade) -> Written[SelectionMade]:
     """A new selection that says whether its reviews will count: before any of them is known."""
     policy, before = view.policy(made.policy).policy, view.watched(made.policy)
     reason = watching.cannot_count(policy, made.candidates, made.groups, made.audit_rate)
@@ -50,7 +50,7 @@ def record_watched(view: View, ident: str, made: SelectionMade, *, key: Key | No
     if reason is None and before and (rate := before[0].event.audit_rate) != made.audit_rate:
         reason = f"the pools before were audited at {rate}, and this one at {made.audit_rate}."
     event = replace(made, watched=reason is None, not_watched=reason)
-    return view.record_selection(ident, event, key, after=len(before)).result()
+    return view.record_selection(ident, event, after=len(before)).result()
 
 
 class AuditOffer(NamedTuple):
@@ -75,7 +75,7 @@ def audit_offer(view: View, saved: SavedPolicy) -> AuditOffer | None:
 @retried
 def finish(
     view: View, ident: str, known: KnownList, *, missing: bool, missed: Count | None = None,
-    unaudited: Count | None = None, key: Key | None = None,
+    unaudited: Count | None = None,
 ) -> Written[ReviewsClosed]:  # fmt: skip
     """End the reviews of a selection, and withdraw the policy if they raise the alarm.
 
@@ -112,7 +112,7 @@ def finish(
     alarm = None
     if after.alarm is not None and saved.withdrawn is None:
         alarm = PolicyWithdrawn(reason=after.alarm, pools=len(after.evidence), e_value=after.evidence[-1])
-    return view.close_reviews(closing, alarm, key).result()
+    return view.close_reviews(closing, alarm).result()
 
 
 def _audit_counts(

@@ -23,7 +23,7 @@ from surelist.service.record.marks import Marks
 from surelist.service.record.reviews import Reviewable
 from surelist.service.record.view import View
 from surelist.service.reviewing import Spot
-from surelist.service.runtime import Working
+from surelist.service.runtime import Working, bind
 from surelist.service.sentences import person
 from surelist.service.uploads import Draft, KeptList
 from surelist.service.visitor import Operator, Owner, Reviewer, Visitor, to, visit
@@ -49,10 +49,8 @@ async def review(ident: str, me: Operator, request: Request) -> Response:
 async def _require_laid_out(me: Visitor, ident: str) -> None:
     """A labelling asks for others once answers count; those that came by API are not on its list yet."""
     entry = await me.runtime.read(me.view.subject, ident)
-    if isinstance(entry.event, LabellingStarted) and not await me.runtime.read(
-        labelling.laid_out, me.runtime, me.view, ident
-    ):
-        await me.runtime.work(labelling.stage_at_hand, me.runtime, me.view, ident)
+    if isinstance(entry.event, LabellingStarted) and not await me.runtime.read(labelling.laid_out, me, ident):
+        await me.runtime.work(labelling.stage_at_hand, me, ident)
 
 
 def _screen(me: Visitor, ident: str, spot: Spot, done: int | None) -> Response:
@@ -85,8 +83,7 @@ def mark(ident: str, me: Reviewer) -> Response:
     if said not in reviewing.MARKS:
         raise InvalidInput("mark", "expected yes, no, back, settle-yes or settle-no.")
     spot, rank, candidate, following = _turn(me, ident)
-    key = me.key("mark", ident, candidate, said)
-    me.view.record_reviews(ident, {candidate: reviewing.MARKS[said]}, key).result()
+    me.view.record_reviews(ident, {candidate: reviewing.MARKS[said]}).result()
     where = spot.query(at=rank) if said == "back" else spot.query(at=following, done=rank)
     return to(f"/selections/{ident}/review{where}")
 
@@ -110,8 +107,7 @@ def note(ident: str, me: Reviewer) -> Response:
     if not me.settings.notes:
         raise Forbidden("note: notes about candidates are not written here; an admin has set it so.")
     spot, rank, candidate, _ = _turn(me, ident)
-    text = me.said("text")
-    me.view.write_note(ident, candidate, text, me.key("note", ident, candidate, text)).result()
+    me.view.write_note(ident, candidate, me.said("text")).result()
     return to(f"/selections/{ident}/review{spot.query(at=rank)}")
 
 
@@ -121,7 +117,7 @@ def send_file(ident: str, me: Annotated[Visitor, visit("operator", of="subject",
     if (file := me.file()) is None:
         raise InvalidInput("file", "choose the file with the reviews first.")
     columns = {name: me.said(name) for name in ("id", "label")}
-    reviews = jobs.reviews_in_file(me.runtime, file.file, str(file.filename), columns)
+    reviews = jobs.reviews_in_file(me, file, columns)
     with _work(me, ident)[1] as work:
         strangers = work.strangers(list(reviews))
     if strangers:
@@ -130,7 +126,8 @@ def send_file(ident: str, me: Annotated[Visitor, visit("operator", of="subject",
             f"{', '.join(map(repr, strangers))}{' …' * (len(strangers) > 4)} are not on this shortlist. "
             "Nothing was saved. Send the reviews of this list, with its ids.",
         )
-    me.view.record_reviews(ident, reviews, me.key("file", ident, repr(reviews))).result()
+    bind(me.request, repr(reviews))
+    me.view.record_reviews(ident, reviews).result()
     return to(f"/selections/{ident}/review?show=all")
 
 
@@ -152,14 +149,13 @@ def _reviews_csv(me: Visitor, ident: str) -> str:
 def finish(ident: str, me: Reviewer) -> Response:
     """End the reviews: they count from now on. Then to the policy, which says what they show."""
     made, missing = me.view.subject(ident).event, bool(me.form.get("missing"))
-    key = me.key("finish", ident, str(missing))
     if isinstance(made, CampaignScreened):
-        campaigns.finish(me.view, me.spool, ident, missing=missing, key=key)
+        campaigns.finish(me, ident, missing=missing)
         return to(f"/campaigns/{made.campaign}")
     if isinstance(made, LabellingStarted):
         raise InvalidInput("labels", "let them count on the page of the labelling.")
     known = reviewing.known_list(me.spool, ident)
-    policy_watch.finish(me.view, ident, known, missing=missing, key=key)
+    policy_watch.finish(me.view, ident, known, missing=missing)
     return to(f"/policies/{made.policy}#life")
 
 
@@ -212,6 +208,6 @@ def delete_upload(ident: str, me: Owner) -> Response:
 def forget(ident: str, me: Reviewer) -> Response:
     """Remove the candidates of a selection before their time. Marks stay on record, notes go."""
     if me.spool.result(ident) is not None:
-        me.view.forget_list(ident, "deleted by hand", me.key("forget", ident)).result()
+        me.view.forget_list(ident, "deleted by hand").result()
         me.spool.drop(ident)
     return to("/kept")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import hmac
 import threading
 from collections import deque
@@ -13,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial, wraps
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import anyio
 from fastapi import APIRouter
@@ -26,7 +25,8 @@ from surelist.service.middleware import Body, Metrics, client
 from surelist.service.record import access, live_settings
 from surelist.service.record.access import Brake, Token
 from surelist.service.record.connections import is_postgres
-from surelist.service.record.log import Key
+from surelist.service.record.event import E
+from surelist.service.record.log import Key, Written
 from surelist.service.record.record import LOCAL_ACTOR, Actor, Registry
 from surelist.service.record.view import View
 from surelist.service.settings import Settings
@@ -219,11 +219,47 @@ def runtime_of(request: Request) -> Runtime:
     return runtime
 
 
-def key_of(name: str | None, *parts: str) -> Key | None:
-    """The idempotency key of a request, bound to what was asked."""
-    if name is None:
+def key_of(request: Request) -> Key | None:
+    """The idempotency key of a request, bound to its address; whoever reads its body binds it to that."""
+    if (name := request.headers.get("idempotency-key")) is None:
         return None
-    return Key(name, hashlib.sha256("\n".join(parts).encode()).hexdigest())
+    request.state.key = key = Key(name)
+    key.bind(request.method, request.url.path, request.url.query)
+    return key
+
+
+def bind(request: Request, *parts: str | bytes) -> None:
+    """Bind the idempotency key of a request, if it has one, to what its body says."""
+    if (key := getattr(request.state, "key", None)) is not None:
+        key.bind(*parts)
+
+
+class Session:
+    """Somebody's request: the service at work for it, and the record as they may use it."""
+
+    def __init__(self, runtime: Runtime, view: View) -> None:
+        self.runtime, self.view = runtime, view
+
+    @property
+    def spool(self) -> Spool:
+        return self.runtime.spool
+
+    @property
+    def settings(self) -> Settings:
+        return self.runtime.settings
+
+
+Job = Callable[Concatenate[Session, P], Written[E]]
+
+
+def once(work: Job[P, E]) -> Job[P, E]:
+    """Work for a session that is done once, however often it is asked for under one idempotency key."""
+
+    @wraps(work)
+    def done(me: Session, /, *args: P.args, **named: P.kwargs) -> Written[E]:
+        return me.view.once(lambda: work(me, *args, **named))
+
+    return done
 
 
 class Working:

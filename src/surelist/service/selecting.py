@@ -22,9 +22,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from surelist.errors import InvalidInput
 from surelist.service import answers, bodies, jobs, models, policy_watch
 from surelist.service.choices import ChosenColumns
-from surelist.service.record.log import Key
 from surelist.service.record.view import View
-from surelist.service.runtime import Runtime, key_of, runtime_of
+from surelist.service.runtime import Runtime, Session, key_of, runtime_of
 from surelist.service.sent_rows import rows_as_sent
 from surelist.workflows.source import NO_HINTS
 
@@ -80,11 +79,6 @@ class SelectionRequest(models.SelectOptions):
             attributes=tuple(self.attribute),
         )  # fmt: skip
 
-    def bound_to(self, pool: str) -> Key | None:
-        """The idempotency key, bound to the options and the pool it came with."""
-        options = self.model_dump_json(exclude={"policy", "key"}) if self.key else ""
-        return key_of(self.key, "select", self.policy, options, pool)
-
 
 _PLACES = {"policy": "path", KEY: "header"}
 PARAMETERS = [
@@ -108,6 +102,7 @@ async def select(request: Request) -> Response:
     policy, query = request.path_params["policy"], request.scope["query_string"]
     asked = _plain(policy, query) if key is None else _asked(policy, query, key)
     view.actor.require_policy(asked.policy)
+    view.key = None if key is None else key_of(request)
     if asked.audit_rate is not None and not asked.watch:
         raise InvalidInput("audit_rate", "an audit is drawn to watch a promise; give watch=true too.")
     if bodies.content_type(request) == "application/json":
@@ -116,9 +111,8 @@ async def select(request: Request) -> Response:
         raise InvalidInput("audit_rate", "it goes with rows in JSON; send the pool as those.")
     async with bodies.tables_in(request, runtime, past=False, place=bodies.place_in(asked)) as pool:
         done = await runtime.work(
-            jobs.select_file, runtime, view, asked.policy, pool.upload, asked.as_columns(),
-            format="csv" if asked.format == "spreadsheet" else asked.format,
-            key=asked.bound_to(pool.upload.sha256), watch=asked.watch,
+            jobs.select_file, Session(runtime, view), asked.policy, pool.upload, asked.as_columns(),
+            format="csv" if asked.format == "spreadsheet" else asked.format, watch=asked.watch,
         )  # fmt: skip
     file, entry = done.file.path, done.written.entry
     if asked.format == "spreadsheet":
@@ -148,12 +142,11 @@ async def _select_rows(request: Request, runtime: Runtime, view: View, asked: Se
     event, shortlist = await bodies.large_or_small(
         runtime, body, jobs.select_rows, made, asked.policy, asked.columns, asked.audit_rate
     )
-    key = asked.bound_to(event.pool_sha256)
     ident = jobs.new_id()
     if asked.watch:
-        written = await runtime.read(policy_watch.record_watched, view, ident, event, key=key)
+        written = await runtime.read(policy_watch.record_watched, view, ident, event)
     else:
-        written = await runtime.written(view.record_selection(ident, event, key))
+        written = await runtime.written(view.record_selection(ident, event))
     jobs.count_selection(runtime, event)
     answer = {"selection": answers.selection(written), "shortlist": msgspec.Raw(shortlist)}
     if made.three_ways:

@@ -12,9 +12,9 @@ from surelist._numerals import duration
 from surelist.errors import InvalidInput
 from surelist.service.record import access, live_settings
 from surelist.service.record.access import SessionBegun, Token
+from surelist.service.record.log import Key
 from surelist.service.record.record import ROLES
 from surelist.service.record.view import View
-from surelist.service.runtime import key_of
 from surelist.service.settings import MIB, Settings
 from surelist.service.visitor import Admin, to
 
@@ -54,10 +54,10 @@ def team(me: Admin) -> Response:
 def add(me: Admin) -> Response:
     """A new token, shown in this answer and never again."""
     name, role, policies, days = me.said("name"), me.said("role"), _scope(me.form), _days(me.said("days"))
-    asked = (name, role, *policies, str(days))
-    key = me.key("token", *asked)
+    key = me.view.key
     if key is None and (once := me.said("once")):  # a form sent twice by a browser is one token
-        key = key_of(f"form {once[:64]}", *asked)
+        key = Key(f"form {once[:64]}")
+        key.bind(name, role, *policies, str(days))
     token, text = access.create_token(
         me.view.registry, name, role, actor=me.view.actor.name, policies=policies, days=days, key=key
     )
@@ -69,7 +69,7 @@ def change(ident: str, me: Admin) -> Response:
     role, policies = me.said("role"), _scope(me.form)
     access.change_token(
         me.view.registry, ident, role, policies, actor=me.view.actor.name, keep_admin=me.settings.login,
-        key=me.key("change", ident, role, *policies),
+        key=me.view.key,
     )  # fmt: skip
     return to("/team")
 
@@ -78,7 +78,7 @@ def change(ident: str, me: Admin) -> Response:
 def revoke(ident: str, me: Admin) -> Response:
     access.revoke_token(
         me.view.registry, ident, actor=me.view.actor.name, keep_admin=me.settings.login,
-        key=me.key("revoke", ident),
+        key=me.view.key,
     )  # fmt: skip
     return to("/team")
 
@@ -89,8 +89,7 @@ def choose(me: Admin) -> Response:
     names = [name for name in live_settings.NAMES if name not in me.settings.fixed]
     values = {name: _chosen(name, me.said(name)) for name in names}
     before = {name: getattr(me.settings, name) for name in names}
-    key = me.key("settings", repr(values))
-    live_settings.change(me.runtime.registry, me.view.actor, before, values, key)
+    live_settings.change(me.runtime.registry, me.view.actor, before, values, me.view.key)
     me.runtime.take_chosen()
     return to("/team#settings")
 

@@ -24,10 +24,9 @@ from surelist.service.errors import Forbidden, NotAuthenticated
 from surelist.service.middleware import SMALL, allow_body
 from surelist.service.page_words import plainly, sentence
 from surelist.service.record import access
-from surelist.service.record.log import Key
 from surelist.service.record.record import LOCAL_ACTOR, Actor
 from surelist.service.record.view import View
-from surelist.service.runtime import key_of, runtime_of
+from surelist.service.runtime import Session, bind, key_of, runtime_of
 from surelist.service.sandbox import Sandboxes
 from surelist.service.sentences import person
 
@@ -44,10 +43,9 @@ _templates.filters.update(FILTERS, plainly=plainly, sentence=sentence, person=pe
 _templates.globals.update(version=__version__)
 
 
-class Visitor:
+class Visitor(Session):
     """A person's browser: who they are, and what they sent."""
 
-    view: View  # the record as they may use it
     form: FormData
 
     def __init__(self, request: Request) -> None:
@@ -62,7 +60,6 @@ class Visitor:
         self._box = None if outside else self.sandboxes.enter(self.owner)
         self.sandbox = self._box and self._box.runtime
         self.runtime = self.sandbox or self.real
-        self.settings, self.spool = self.runtime.settings, self.runtime.spool
 
     async def leave(self) -> None:
         """The request is answered: a sandbox may go now."""
@@ -80,6 +77,7 @@ class Visitor:
             self.view = View(self.sandbox.registry, LOCAL_ACTOR)
         else:
             self.view = await self._real_view(role, all_policies=all_policies)
+        self.view.key = key_of(self.request)
 
     async def _real_view(self, role: str, *, all_policies: bool) -> View:
         registry = self.real.registry
@@ -123,6 +121,7 @@ class Visitor:
             raise InvalidInput("form", expected="text in UTF-8", got="another encoding") from None
         if self.fresh or self.form.get("csrf") != access.csrf_token(self.cookie):
             raise Forbidden("This form is no longer valid. Go back, load the page again and repeat.")
+        bind(self.request, *(repr(each) for each in self.form.multi_items() if each[0] != "csrf"))
 
     def said(self, name: str) -> str:
         """A field of the form as it was typed, without spaces around it; empty where it was not sent."""
@@ -132,10 +131,6 @@ class Visitor:
         """The file that came with the form, if one was chosen."""
         file = self.form.get(name)
         return file if isinstance(file, UploadFile) and file.filename else None
-
-    def key(self, *parts: str) -> Key | None:
-        """The request's Idempotency-Key, bound to what is asked."""
-        return key_of(self.request.headers.get("idempotency-key"), *parts)
 
     def show(self, name: str, status: int = 200, /, **values: object) -> HTMLResponse:
         html = _templates.get_template(name).render(

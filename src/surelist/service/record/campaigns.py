@@ -15,7 +15,7 @@ from surelist.reports.evidence import Look
 from surelist.service.errors import Conflict, NotFound
 from surelist.service.record.event import Entry, Event, Names, Words, counted
 from surelist.service.record.events import Listed, Withdrawn, finished
-from surelist.service.record.log import Batch, Key
+from surelist.service.record.log import Batch
 from surelist.service.record.record import Bound, Outdated, Writing, require_open
 from surelist.workflows import campaign_record as steps
 from surelist.workflows.campaign_record import CampaignStatus
@@ -230,8 +230,8 @@ class Campaigns(Bound):
         self.actor.require_all_policies()
         return self.registry.newest(CampaignWithdrawn, ident)
 
-    def start_campaign(self, ident: str, event: CampaignStarted, key: Key | None) -> Writing:
-        return self.registry.append(self.may("operator"), ident, event, key=key)
+    def start_campaign(self, ident: str, event: CampaignStarted) -> Writing:
+        return self.registry.append(self.may("operator"), ident, event, key=self.key)
 
     def add_step(
         self,
@@ -239,7 +239,6 @@ class Campaigns(Bound):
         step: CampaignStep,
         before: int,
         alarm: CampaignWithdrawn | None,
-        key: Key | None,
         reviews_until: int | None = None,
     ) -> Writing:
         """One more step, worked out after ``before`` others; ``alarm`` withdraws the promise with it.
@@ -259,5 +258,5 @@ class Campaigns(Bound):
                 raise Outdated("campaign: another step was made at the same moment. Load the page again.")
 
         return self.registry.append(
-            self.may("operator"), subject, step, key=key, before=check, also=(step.campaign, alarm)
+            self.may("operator"), subject, step, key=self.key, before=check, also=(step.campaign, alarm)
         )

@@ -14,7 +14,7 @@ import msgspec
 from surelist._numerals import count
 from surelist.service.errors import Conflict
 from surelist.service.record.event import Entry, Event, Names, Words, counted
-from surelist.service.record.log import Batch, Key
+from surelist.service.record.log import Batch
 from surelist.service.record.record import Bound, Outdated, Writing
 from surelist.workflows.labelling_record import Answered, Told
 
@@ -164,13 +164,12 @@ class Labellings(Bound):
         )
         return str(rows[0][0]) if rows else None
 
-    def start_labelling(self, ident: str, event: LabellingStarted, key: Key | None) -> Writing:
-        return self.registry.append(self.may("operator"), ident, event, key=key)
+    def start_labelling(self, ident: str, event: LabellingStarted) -> Writing:
+        return self.registry.append(self.may("operator"), ident, event, key=self.key)
 
     def tell_labels(
-        self, ident: str, told: Told, now: str, before: AnswersSoFar, key: Key | None = None,
-        marked: int | None = None,
-    ) -> Writing:  # fmt: skip
+        self, ident: str, told: Told, now: str, before: AnswersSoFar, marked: int | None = None
+    ) -> Writing:
         """Answers that count from now on and lead to the marks ``now``; refused if others came meanwhile.
 
         With ``marked`` they replace others; refused if anybody marked after that entry.
@@ -189,7 +188,7 @@ class Labellings(Bound):
                 raise Outdated("labels: somebody else has just sent others. Load the page again.")
 
         return self.registry.append(
-            self.may("operator"), ident, event, key=key, before=check,
+            self.may("operator"), ident, event, key=self.key, before=check,
             after=lambda connection, entry: connection.execute(
                 "INSERT INTO progress (labelling, seq, marks) VALUES (?, ?, ?) "
                 "ON CONFLICT (labelling) DO UPDATE SET seq = excluded.seq, marks = excluded.marks",
@@ -197,6 +196,6 @@ class Labellings(Bound):
             ),
         )  # fmt: skip
 
-    def list_labelled(self, ident: str, event: LabellingListed, key: Key | None) -> Writing:
+    def list_labelled(self, ident: str, event: LabellingListed) -> Writing:
         """The certified list of a collection was made."""
-        return self.registry.append(self.may("operator"), self.labelling(ident).subject, event, key=key)
+        return self.registry.append(self.may("operator"), self.labelling(ident).subject, event, key=self.key)

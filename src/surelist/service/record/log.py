@@ -9,6 +9,7 @@ refused job leaves no trace.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -217,12 +218,19 @@ class Written(Generic[E_co]):
     replayed: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass
 class Key:
     """An idempotency key and the hash of the request it was sent with."""
 
     name: str
-    request: str
+    request: str = ""
+
+    def bind(self, *parts: str | bytes) -> None:
+        """To more of what the request asks."""
+        digest = hashlib.sha256(self.request.encode())
+        for part in parts:
+            digest.update(b"\n" + (part.encode() if isinstance(part, str) else part))
+        self.request = digest.hexdigest()
 
 
 class Log:

@@ -18,7 +18,7 @@ from surelist.errors import SurelistError
 from surelist.promises.policy import Policy
 from surelist.service.errors import Conflict, Forbidden
 from surelist.service.record.database import Database
-from surelist.service.record.event import E, Entry
+from surelist.service.record.event import Entry
 from surelist.service.record.events import PolicyDescribed, PolicyRetired, PolicySaved, PolicyWithdrawn
 from surelist.service.record.log import Batch, Key, Log, Written
 from surelist.service.record.marks import MarksOnRecord
@@ -159,10 +159,10 @@ class Outdated(Conflict):
 
 
 class Bound:
-    """A registry bound to an actor."""
+    """A registry bound to an actor, and to the idempotency key of what they ask, if it has one."""
 
-    def __init__(self, registry: Registry, actor: Actor) -> None:
-        self.registry, self.actor = registry, actor
+    def __init__(self, registry: Registry, actor: Actor, key: Key | None = None) -> None:
+        self.registry, self.actor, self.key = registry, actor, key
 
     def may(self, role: str, policy: str | None = None) -> str:
         """The actor's name for the log, if they have this role for this policy, or for all without one."""
@@ -173,38 +173,26 @@ class Bound:
             self.actor.require_policy(policy)
         return self.actor.name
 
-    def replayed(self, key: Key | None) -> Entry[Any] | None:
-        """What is on record under an idempotency key already, if the request was the same."""
-        return None if key is None else self.registry.replayed(self.actor.name, key)
+    def replayed(self) -> Entry[Any] | None:
+        """What is on record under the idempotency key already, if the request was the same."""
+        return None if self.key is None else self.registry.replayed(self.actor.name, self.key)
 
-    def once(self, key: Key | None, job: Callable[[], Written[Any]]) -> Written[Any]:
+    def once(self, job: Callable[[], Written[Any]]) -> Written[Any]:
         """What a request leads to; sent again under one key, also at the same moment, what it led to first.
 
         The slower of two may be refused because of what the faster one has just done.
         """
-        if (known := self.replayed(key)) is not None:
+        if (known := self.replayed()) is not None:
             return Written(known, replayed=True)
         try:
             return job()
         except SurelistError:
-            if (known := self.replayed(key)) is not None:
+            if (known := self.replayed()) is not None:
                 return Written(known, replayed=True)
             raise
 
 
 Writing = Future[Written[Any]]
-
-
-def once(work: Callable[P, Written[E]]) -> Callable[P, Written[E]]:
-    """Work for the view among its arguments that is done once under its keyword ``key``."""
-
-    @wraps(work)
-    def done(*args: P.args, **named: P.kwargs) -> Written[E]:
-        view, key = next(each for each in args if isinstance(each, Bound)), named.get("key")
-        assert key is None or isinstance(key, Key)
-        return view.once(key, lambda: work(*args, **named))
-
-    return done
 
 
 def retried(work: Callable[P, T]) -> Callable[P, T]:

@@ -18,7 +18,7 @@ from surelist.service.record.campaigns import CampaignReviewed, CampaignScreened
 from surelist.service.record.connections import Rows, batched
 from surelist.service.record.event import Entry, Event
 from surelist.service.record.labellings import LabellingStarted
-from surelist.service.record.log import Batch, Key
+from surelist.service.record.log import Batch
 from surelist.service.record.marks import CODES, QUALIFIED, Marks
 from surelist.service.record.record import ENDS, Bound, Outdated, Writing, require_open
 from surelist.workflows.watching import PoolNumbers
@@ -130,7 +130,7 @@ class Reviewing(Bound):
 
     # -- writing
 
-    def record_reviews(self, selection: str, reviews: Mapping[str, int], key: Key | None = None) -> Writing:
+    def record_reviews(self, selection: str, reviews: Mapping[str, int]) -> Writing:
         """Marks of shortlisted candidates: True, False or a code of ``marks``.
 
         A later mark of the same candidate by the same person replaces the earlier one.
@@ -155,14 +155,14 @@ class Reviewing(Bound):
         return self.registry.append(
             self.actor.name, selection,
             events.ReviewsReceived(reviews=len(rows), qualified=qualified, sha256=sha256),
-            key=key, before=before,
+            key=self.key, before=before,
             after=lambda connection, entry: connection.many(
                 "INSERT INTO reviews (selection, candidate, qualified, seq) VALUES (?, ?, ?, ?)",
                 [(selection, candidate, mark, entry.seq) for candidate, mark in rows],
             ),
         )  # fmt: skip
 
-    def write_note(self, selection: str, candidate: str, text: str, key: Key | None = None) -> Writing:
+    def write_note(self, selection: str, candidate: str, text: str) -> Writing:
         """A note about a candidate: the log holds its hash, so that a changed one shows."""
         self.actor.require("operator")
         self.subject(selection)
@@ -170,16 +170,14 @@ class Reviewing(Bound):
             raise InvalidInput("note", expected=f"1 to {LONGEST_NOTE:,} characters", got=f"{len(text):,}")
         event = events.NoteWritten(sha256=events.hash_of([candidate, text]))
         return self.registry.append(
-            self.actor.name, selection, event, key=key,
+            self.actor.name, selection, event, key=self.key,
             after=lambda connection, entry: connection.execute(
                 "INSERT INTO notes (selection, candidate, text, seq) VALUES (?, ?, ?, ?)",
                 [selection, candidate, text, entry.seq],
             ),
         )  # fmt: skip
 
-    def close_reviews(
-        self, closing: Closing, alarm: events.PolicyWithdrawn | None, key: Key | None
-    ) -> Writing:
+    def close_reviews(self, closing: Closing, alarm: events.PolicyWithdrawn | None) -> Writing:
         """End the reviews of a selection: what they show counts from now on and cannot change.
 
         ``alarm`` is the policy's withdrawal where these reviews raise it. Refused if anything
@@ -194,16 +192,16 @@ class Reviewing(Bound):
 
         event = events.ReviewsClosed(policy=policy, counts=closing.counts)
         return self.registry.append(
-            self.may("operator", policy), selection, event, key=key, before=before, also=(policy, alarm)
+            self.may("operator", policy), selection, event, key=self.key, before=before, also=(policy, alarm)
         )
 
-    def forget_list(self, selection: str, reason: str, key: Key | None = None) -> Writing:
+    def forget_list(self, selection: str, reason: str) -> Writing:
         """The candidates of a selection are no longer kept: their notes go, and the record says when."""
         self.actor.require("operator")
         self.subject(selection)
         sql, event = "DELETE FROM notes WHERE selection = ?", events.ListRemoved(reason=reason)
         return self.registry.append(
-            self.actor.name, selection, event, key=key,
+            self.actor.name, selection, event,
             after=lambda connection, _: connection.execute(sql, [selection]),
         )  # fmt: skip
 

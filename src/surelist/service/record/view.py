@@ -25,8 +25,8 @@ LAST = 2**62  # above every sequence number
 class View(Campaigns, Labellings, Reviewing):
     """A registry bound to an actor: policies and selections here, the rest in what it is made of."""
 
-    def __init__(self, registry: Registry, actor: Actor) -> None:
-        super().__init__(registry, actor)
+    def __init__(self, registry: Registry, actor: Actor, key: Key | None = None) -> None:
+        super().__init__(registry, actor, key)
         self._described: dict[str, Entry[events.SelectionDescribed] | None] = {}  # by selection
 
     # -- policies
@@ -67,9 +67,7 @@ class View(Campaigns, Labellings, Reviewing):
         called |= {subject: entry.event.name for subject, entry in later.items()}
         return {digest: text for digest, text in called.items() if self.actor.may_use(digest)}
 
-    def save_policy(
-        self, saved: events.PolicySaved, secret: str | None = None, key: Key | None = None
-    ) -> Writing:
+    def save_policy(self, saved: events.PolicySaved, secret: str | None = None) -> Writing:
         """Put a policy on record under the SHA-256 of its file; its salt, ``secret``, beside the log."""
         digest = policy_hash(saved.policy)
 
@@ -80,18 +78,19 @@ class View(Campaigns, Labellings, Reviewing):
 
         sql = "INSERT INTO salts (policy, secret) VALUES (?, ?)"
         return self.registry.append(
-            self.may("operator"), digest, saved, key=key, earlier=earlier,
+            self.may("operator"), digest, saved, key=self.key, earlier=earlier,
             after=lambda connection, _: connection.execute(sql, [digest, secret]) if secret else None,
         )  # fmt: skip
 
-    def describe_policy(self, policy: str, name: str, note: str, key: Key | None = None) -> Writing:
+    def describe_policy(self, policy: str, name: str, note: str) -> Writing:
         """Another name and note; what it was called before stays on record."""
         actor, digest = self.may("operator", policy), self.policy(policy).hash
-        return self.registry.append(actor, digest, events.PolicyDescribed(name=name, note=note), key=key)
+        event = events.PolicyDescribed(name=name, note=note)
+        return self.registry.append(actor, digest, event, key=self.key)
 
-    def retire_policy(self, policy: str, reason: str, key: Key | None = None) -> Writing:
+    def retire_policy(self, policy: str, reason: str) -> Writing:
         return self.registry.append(
-            self.may("admin", policy), policy, events.PolicyRetired(reason=reason), key=key,
+            self.may("admin", policy), policy, events.PolicyRetired(reason=reason), key=self.key,
             before=lambda batch: batch.require_active(policy),
         )  # fmt: skip
 
@@ -152,9 +151,7 @@ class View(Campaigns, Labellings, Reviewing):
         outcomes = {} if marks.counts(self.reviewer(ident))["seen"] else marks.outcomes()
         return self.registry.policy(entry.event.policy), entry, outcomes
 
-    def record_selection(
-        self, ident: str, event: events.SelectionMade, key: Key | None = None, after: int | None = None
-    ) -> Writing:
+    def record_selection(self, ident: str, event: events.SelectionMade, after: int | None = None) -> Writing:
         """Refused, in the same transaction, if the policy is retired; or if it counts after other pools than
         those that it was compared with."""
 
@@ -165,12 +162,12 @@ class View(Campaigns, Labellings, Reviewing):
                 raise Outdated("pool: another one was screened at the same moment. Try again.")
 
         actor = self.may("operator", event.policy)
-        return self.registry.append(actor, ident, event, key=key, before=check)
+        return self.registry.append(actor, ident, event, key=self.key, before=check)
 
-    def describe_selection(self, ident: str, name: str, note: str, key: Key | None = None) -> Writing:
+    def describe_selection(self, ident: str, name: str, note: str) -> Writing:
         self.actor.require("operator")
         selection, event = self.selection(ident).subject, events.SelectionDescribed(name=name, note=note)
-        return self.registry.append(self.actor.name, selection, event, key=key)
+        return self.registry.append(self.actor.name, selection, event, key=self.key)
 
     def read_titles(self, entries: Sequence[Entry[events.SelectionMade]]) -> None:
         """Read at once what these selections are called, for ``title`` and ``note``."""
@@ -210,15 +207,13 @@ class View(Campaigns, Labellings, Reviewing):
         )
         return [Look(each.seq, each.at, each.event.how, each.event.asked) for each in entries]
 
-    def record_look(
-        self, rows: Sequence[str], file: str, how: str, question: Question, key: Key | None = None
-    ) -> tuple[Look, ...]:
+    def record_look(self, rows: Sequence[str], file: str, how: str, question: Question) -> tuple[Look, ...]:
         """Put on record that these rows were looked at; returns earlier looks with another question.
 
         Rows with several scores have a fingerprint, and a look, for each. The same request again under the
         same idempotency key is the same look.
         """
-        known = {look.seq: look for each in rows for look in self.looks(each, file)}
+        key, known = self.key, {look.seq: look for each in rows for look in self.looks(each, file)}
         event = events.RowsLooked(how=how, file=file, asked=question)
         for number, each in enumerate(rows):
             nth = f" {number}" if number else ""
