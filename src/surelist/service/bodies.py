@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import Any, TypeVar
 
 from fastapi import Depends
+from msgspec.structs import replace
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
@@ -151,9 +152,8 @@ async def tables_in(
             raise WrongType("Content-Type", expected=TABLES, got=repr(kind[:80]))
         admitted = []
         for upload, name in zip(tuple(uploads), ("the upload", "the unlabelled scores"), strict=False):
-            admitted.append(
-                await runtime.work(jobs.admit, upload, runtime.settings, past=past, name=name, place=place)
-            )
+            named = replace(upload, name=name)
+            admitted.append(await runtime.work(jobs.admit, named, runtime.settings, past=past, place=place))
             uploads.append(admitted[-1])  # a workbook has become another file
         yield calibrating.Past(admitted[0], others=admitted[1] if len(admitted) > 1 else None)
     finally:

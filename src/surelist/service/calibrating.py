@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from surelist._check import MissingLabels
 from surelist.errors import NotCertifiable
 from surelist.promises import policy_file
@@ -21,7 +23,7 @@ from surelist.promises.sampled import NoisyLabels, SampledLabels
 from surelist.promises.terms import Roles, Terms
 from surelist.reports.evidence import Look, Question, RowsEvidence
 from surelist.service.choices import ChosenColumns, ListCounts
-from surelist.service.jobs import Problem, Profile, named, source_of
+from surelist.service.jobs import Problem, Profile
 from surelist.service.record.events import PolicySaved
 from surelist.service.record.record import SavedPolicy
 from surelist.service.record.view import View
@@ -57,12 +59,10 @@ class CalibrationRequest:
 
 @dataclass(frozen=True)
 class Past:
-    """Past candidates, and other candidates' scores where there are any, by the names a person knows."""
+    """Past candidates, and other candidates' scores where there are any."""
 
     upload: Upload
-    name: str = "the upload"
     others: Upload | None = None
-    others_name: str = "the unlabelled scores"
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,10 @@ def certify(me: Session, request: CalibrationRequest, past: Past, how: str, name
     A request that fails for another reason (a column that is not there) shows nothing: no look.
     """
     upload, others = past.upload, past.others
-    with named(upload, past.name), named(others or upload, past.others_name):
-        source = source_of(upload, past.name, request.hints)
-        other_source = source_of(others, past.others_name, request.hints) if others else None
-        rows, outcome = run(
-            workflow_facts.certify, source, request.roles, request.terms, other_source,
-            request.drawn,
-        )  # fmt: skip
+    rows, outcome = run(
+        workflow_facts.certify, upload.source(request.hints), request.roles, request.terms,
+        others.source(request.hints) if others else None, request.drawn,
+    )  # fmt: skip
     looks = me.view.record_look(rows, upload.sha256, how, request.question())
     if isinstance(outcome, NotCertifiable):
         me.runtime.metrics.refused.inc()
@@ -112,9 +109,8 @@ def calibrate(me: Session, request: CalibrationRequest, past: Past, name: str) -
 def evaluate(view: View, digest: str, upload: Upload, columns: Mapping[str, str | None]) -> dict[str, Any]:
     """How a policy did on labelled rows; whoever has seen that has looked at them."""
     policy = view.policy(digest).policy
-    with named(upload, "the upload"):
-        source = source_of(upload, "the upload", Hints.of(policy.columns or {}, LABELS))
-        rows, found = run(workflows.evaluate_source, source, policy, columns)
+    source = upload.source(Hints.of(policy.columns or {}, LABELS))
+    rows, found = run(workflows.evaluate_source, source, policy, columns)
     asked = {"everyone": f"how the policy {digest[:12]} did"}
     question = Question(asked, policy.alpha, policy.rule)
     view.record_look((rows,) if rows else (), upload.sha256, "evaluate", question)
@@ -125,9 +121,7 @@ def curve(
     view: View, upload: Upload, roles: Roles, options: Mapping[str, Any], hints: Hints = NO_HINTS
 ) -> GuaranteeCurve:
     """The guarantee curve of an upload, for choosing after looking."""
-    with named(upload, "the upload"):
-        source = source_of(upload, "the upload", hints)
-        rows, made = run(workflow_facts.curve, source, roles, **options)
+    rows, made = run(workflow_facts.curve, upload.source(hints), roles, **options)
     question = Question({}, options["alpha"], options["rule"])
     view.record_look((rows,), upload.sha256, "curve", question)
     return made
@@ -138,11 +132,10 @@ def this_list(
     best_hints: Hints = NO_HINTS, candidates: int | None = None,
 ) -> ListCurve:  # fmt: skip
     """How many of this very list are qualified, from labelled rows: of a pool's best, or of a whole pool."""
-    with named(past.upload, past.name), named(best, "the pool"):
-        rows, made = run(
-            workflow_facts.list_curve, source_of(past.upload, past.name, hints), roles,
-            source_of(best, "the pool", best_hints), score, candidates, alpha,
-        )  # fmt: skip
+    rows, made = run(
+        workflow_facts.list_curve, past.upload.source(hints), roles,
+        replace(best, name="the pool").source(best_hints), score, candidates, alpha,
+    )  # fmt: skip
     question = Question({"everyone": "how many of one list are qualified"}, alpha, "simultaneous")
     view.record_look((rows,), past.upload.sha256, "list", question)
     return made
@@ -160,18 +153,17 @@ def list_counts(
     )  # fmt: skip
     points = list(zip(made.list_size.tolist(), made.at_least.tolist(), made.at_most.tolist(), strict=True))
     every = -(-len(points) // LENGTHS)
-    return ListCounts(tuple(points[::-1][::every][::-1]), made.conditions, past.name)
+    return ListCounts(tuple(points[::-1][::every][::-1]), made.conditions, past.upload.name)
 
 
 def explore(
     view: View, draft: Draft, columns: ChosenColumns, pool_size: float, alpha: float
 ) -> RowsEvidence:  # fmt: skip
     """The simultaneous curve of a draft's rows as a report shows it. Another alpha is another look."""
-    with named(draft.upload, draft.filename):
-        rows, shown = run(
-            workflow_facts.evidence_at, *_past(draft, columns), pool_size=pool_size, alpha=alpha,
-            rule="simultaneous", missing_labels=columns.missing_labels,
-        )  # fmt: skip
+    rows, shown = run(
+        workflow_facts.evidence_at, *_past(draft, columns), pool_size=pool_size, alpha=alpha,
+        rule="simultaneous", missing_labels=columns.missing_labels,
+    )  # fmt: skip
     question = Question({}, alpha, "simultaneous")
     view.record_look((rows,), draft.upload.sha256, "curve on the page", question)
     return shown
@@ -179,15 +171,13 @@ def explore(
 
 def looks(view: View, draft: Draft, columns: ChosenColumns) -> tuple[list[Look], tuple[float, float]]:
     """What was asked of a draft's rows before, whatever their name and order, and the range of scores."""
-    with named(draft.upload, draft.filename):
-        values = columns.labels == "amounts"
-        rows, span = run(workflow_facts.rows_at_a_glance, *_past(draft, columns), values=values)
+    values = columns.labels == "amounts"
+    rows, span = run(workflow_facts.rows_at_a_glance, *_past(draft, columns), values=values)
     return view.looks(rows, draft.upload.sha256), span
 
 
 def _past(draft: Draft, columns: ChosenColumns) -> tuple[Source, Roles]:
-    source = source_of(draft.upload, draft.filename, columns.hints)
-    return source, Roles(columns.score, columns.label)
+    return draft.upload.source(columns.hints), Roles(columns.score, columns.label)
 
 
 # -- a file looked over before anything is decided; what columns hold is asked once, and waits in the draft
@@ -197,39 +187,36 @@ def profile(me: Session, draft: Draft) -> tuple[Draft, Profile]:
     """ChosenColumns, first rows and good guesses: what a person confirms. Asked of the file once."""
     if draft.profile is not None:
         return draft, draft.profile
-    with named(draft.upload, draft.filename):
-        made = run(looking.profile, source_of(draft.upload, draft.filename))
+    made = run(looking.profile, draft.upload.source())
     return me.spool.note(draft, profile=made), made
 
 
 def problems(draft: Draft, columns: ChosenColumns) -> tuple[Problem, ...]:
     """What calibration would refuse or warn of, with the chosen columns."""
-    source = source_of(draft.upload, draft.filename, columns.hints)
-    with named(draft.upload, draft.filename):
-        if columns.labels == "amounts":
-            return run(workflows.value_problems, source, columns.roles)
-        return run(looking.problems, source, columns.roles, _missing_labels(columns))
+    source = draft.upload.source(columns.hints)
+    if columns.labels == "amounts":
+        return run(workflows.value_problems, source, columns.roles)
+    return run(looking.problems, source, columns.roles, _missing_labels(columns))
 
 
 def reading(draft: Draft, columns: ChosenColumns) -> tuple[str, ...]:
     """What was understood of the chosen columns, in sentences."""
-    source = source_of(draft.upload, draft.filename, columns.hints)
-    with named(draft.upload, draft.filename):
-        return run(looking.reading, source, str(columns.score), str(columns.label))
+    source = draft.upload.source(columns.hints)
+    return run(looking.reading, source, str(columns.score), str(columns.label))
 
 
 def problem_rows(me: Session, draft: Draft, columns: ChosenColumns) -> Path:
     """Every row that stands in the way, as a workbook of its own."""
     path = me.spool.new_path("xlsx")
-    source = source_of(draft.upload, draft.filename, columns.hints)
-    with removing(path), named(draft.upload, draft.filename):
+    source = draft.upload.source(columns.hints)
+    with removing(path):
         run(looking.write_problem_rows, source, columns.roles, _missing_labels(columns), path)
     return path
 
 
 def group_names(draft: Draft, group: str) -> dict[str, int]:
     """The groups of a table and how many rows each has."""
-    return run(looking.group_names, draft.upload.path, group)
+    return run(looking.group_names, draft.upload, group)
 
 
 def _missing_labels(columns: ChosenColumns) -> MissingLabels:

@@ -159,15 +159,14 @@ def where_it_stands(campaign: SelectionId, call: Auditor) -> CampaignView:
 @api.with_table(router, "/campaigns/{campaign}/screen", past=False)
 def screen(campaign: SelectionId, call: Maker, options: Annotated[ScreenOptions, Query()]) -> ScreenedView:
     """Shortlist a pool with the threshold in force. 409 while an update is due, or after an alarm."""
-    known, upload = call.view.campaign(campaign).event.columns, call.past.upload
+    known = call.view.campaign(campaign).event.columns
+    upload = structs.replace(call.past.upload, name="the pool")
     columns = ChosenColumns(
         score=options.score or known["score"], id=options.id or known["id"], decimal=options.decimal
     )
     seconds = reviewing.keep_of(options.keep, call.settings)
-    made = campaigns.screen(
-        call, campaign, upload, name="the pool", columns=columns, seconds=seconds,
-        about=AboutList(options.name, options.note, kept_until=until(time.time() + seconds)),
-    ).entry  # fmt: skip
+    about = AboutList(options.name, options.note, kept_until=until(time.time() + seconds))
+    made = campaigns.screen(call, campaign, upload, columns, about, seconds).entry
     listed, drawn = _to_review(call.spool, made.subject)
     names = ("candidates", "shortlisted", "threshold", "kept_until")
     return ScreenedView(

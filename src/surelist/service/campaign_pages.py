@@ -84,7 +84,7 @@ def start(ident: str, me: Maker) -> Response:
     draft = me.spool.note(draft, typed=asked)
     assert draft.columns is not None
     name = asked["name"][:200] or draft.filename.rsplit(".", 1)[0]
-    past, about = calibrating.Past(draft.upload, draft.filename), AboutList(name, asked["note"])
+    past, about = calibrating.Past(draft.upload), AboutList(name, asked["note"])
     try:
         made = campaigns.start(me, past, draft.columns, campaigns.terms_of(asked), about).entry.subject
     except (InvalidInput, NotCertifiable) as error:
@@ -172,9 +172,7 @@ def screen(ident: str, me: Maker) -> Response:
     draft, columns, about, seconds = drafts.note_pool(me, before, longest=100)
     campaign = draft.campaign or ""
     try:
-        entry = campaigns.screen(
-            me, campaign, draft.upload, name=draft.filename, columns=columns, about=about, seconds=seconds
-        ).entry
+        entry = campaigns.screen(me, campaign, draft.upload, columns, about, seconds).entry
     except InvalidInput as error:
         return _pool_page(me, draft, error)
     me.spool.drop_draft(draft, me.settings.keep_uploads)

@@ -25,7 +25,7 @@ from surelist.service import policy_watch, worklist
 from surelist.service.calibrating import Past
 from surelist.service.choices import AboutList, ChosenColumns
 from surelist.service.errors import Conflict
-from surelist.service.jobs import count_selection, list_path, made_upload, named, new_id, passing, source_of
+from surelist.service.jobs import count_selection, list_path, made_upload, new_id, passing
 from surelist.service.promise_form import FieldError, number_in, share_in
 from surelist.service.record import campaigns as record
 from surelist.service.record.event import of_kind
@@ -123,18 +123,17 @@ def start(
             "labels of yes or no.",
         )
     options = {each.name: getattr(terms, each.name) for each in fields(terms) if each.name != "target"}
-    with named(past.upload, past.name):
-        rows, begun = run(
-            steps.begin, source_of(past.upload, past.name, columns.hints), str(columns.score),
-            str(columns.label), terms.target, **options, missing_labels=columns.missing_labels,
-        )  # fmt: skip
+    rows, begun = run(
+        steps.begin, past.upload.source(columns.hints), str(columns.score), str(columns.label), terms.target,
+        **options, missing_labels=columns.missing_labels,
+    )  # fmt: skip
     question = Question({"everyone": terms.target.describe()}, terms.alpha, "campaign")
     looks = me.view.record_look((rows,), past.upload.sha256, "campaign", question)
     if isinstance(begun, NotCertifiable):
         me.runtime.metrics.refused.inc()
         raise begun
     event = record.CampaignStarted(
-        name=about.name, note=about.note, file=past.name, rows_sha256=past.upload.sha256,
+        name=about.name, note=about.note, file=past.upload.name, rows_sha256=past.upload.sha256,
         rows_fingerprint=rows, columns={"score": columns.score, "label": columns.label, "id": columns.id},
         target=terms.target.describe(), pool_size=float(terms.target.pool or 0),
         **{**options, "schedule": begun.schedule}, earlier_looks=looks, state=begun.state, after=begun.after,
@@ -173,9 +172,8 @@ class Standing:
 @once
 @retried
 def screen(
-    me: Session, ident: str, upload: Upload, *, name: str, columns: ChosenColumns, about: AboutList,
-    seconds: int,
-) -> Written[record.CampaignScreened]:  # fmt: skip
+    me: Session, ident: str, upload: Upload, columns: ChosenColumns, about: AboutList, seconds: int
+) -> Written[record.CampaignScreened]:
     """Shortlist a pool with the threshold in force, keep the list for its reviews, count the pool."""
     for role, column, what in (
         ("score", columns.score, "the score"),
@@ -192,7 +190,7 @@ def screen(
     output, limit = list_path(me, upload, "parquet" if upload.origin else None), now.after.threshold
     try:
         with removing(output, output.with_suffix(".list")):
-            made, result = _laid_out(me, now, upload, name, columns, output)
+            made, result = _laid_out(me, now, upload, columns, output)
             facts = workflow_facts.selection_facts(
                 made.selection, (upload.sha256, upload.format), (result.sha256, result.format)
             )
@@ -216,13 +214,13 @@ def screen(
 
 
 def _laid_out(
-    me: Session, now: Standing, upload: Upload, name: str, columns: ChosenColumns, output: Path
+    me: Session, now: Standing, upload: Upload, columns: ChosenColumns, output: Path
 ) -> tuple[steps.PoolList, Upload]:
     """A pool's list, ready to be reviewed together with those drawn for an audit."""
     rate = now.begun.audit_rate
-    with passing(me) as drawn, named(upload, name):
+    with passing(me) as drawn:
         made = run(
-            steps.screen, source_of(upload, name, columns.hints), now.after.threshold,
+            steps.screen, upload.source(columns.hints), now.after.threshold,
             score=str(columns.score), output=output, audit_rate=rate, audit=None if rate is None else drawn,
         )  # fmt: skip
         if len(made.scores) > LISTED:

@@ -10,7 +10,6 @@ from pathlib import Path
 from surelist.promises.policy import Policy
 from surelist.reports.html import write_pdf
 from surelist.service.errors import NotFound, TooMuchWork
-from surelist.service.jobs import source_of
 from surelist.service.record.campaigns import CampaignScreened
 from surelist.service.record.events import SelectionMade
 from surelist.service.uploads import KeptList, Spool, removing
@@ -68,7 +67,7 @@ def _listed(
     group: str | None,
     reasons: Mapping[str | None, str],
 ) -> Path:
-    path, source = spool.new_path(format), source_of(kept.upload, "the shortlist", kept.columns.hints)
+    path, source = spool.new_path(format), kept.upload.source(kept.columns.hints)
     run(files.write_list, source, path, score=score, group=group, reasons=reasons)
     return path
 

@@ -48,7 +48,7 @@ def start_sandbox(me: Maker) -> Response:
     inside = box.runtime
     try:
         upload, life = jobs.store_example(inside, past=True), inside.settings.draft_life
-        draft = inside.spool.add_draft(me.owner, "past", "example-past.csv", upload, life)
+        draft = inside.spool.add_draft(me.owner, "past", upload, life)
     finally:
         me.sandboxes.leave(box)
     return to(f"/drafts/{draft.id}")
@@ -120,13 +120,8 @@ def _take_sheet(me: Visitor, draft: Draft, page: str) -> Response:
     sheet = str(me.form.get("sheet") or "")
     if sheet not in draft.sheets:
         raise InvalidInput("sheet", "choose one of the sheets of this file.")
-    upload = jobs.admit(
-        draft.upload,
-        me.settings,
-        past=draft.kind == "past",
-        name=draft.filename,
-        place=place_of(me.form, sheet),
-    )
+    place = place_of(me.form, sheet)
+    upload = jobs.admit(draft.upload, me.settings, past=draft.kind == "past", place=place)
     me.spool.note(draft, upload=upload, sheets=())
     return to(f"{page}/{draft.id}")
 
@@ -161,10 +156,9 @@ def fix_promise(ident: str, me: Uploader) -> Response:
     wizard.require_shown(me.form, draft.columns)
     draft = me.spool.note(draft, asked=promise_form.asked_of(me.form))
     if (file := me.file("others")) is not None:
-        upload = jobs.store(me, file, past=False)
-        draft = me.spool.add_others(draft, upload, str(file.filename))
+        draft = me.spool.add_others(draft, jobs.store(me, file, past=False))
     elif me.form.get("no_others"):
-        draft = me.spool.add_others(draft, None, "")
+        draft = me.spool.add_others(draft, None)
     try:
         _certify(me, draft)
     except InvalidInput as error:
@@ -177,7 +171,7 @@ def _certify(me: Visitor, draft: Draft) -> None:
     assert draft.columns is not None
     assert draft.asked is not None
     request = promise_form.request_of(draft.columns, draft.asked, others=draft.others is not None)
-    past = calibrating.Past(draft.upload, draft.filename, draft.others, draft.others_name)
+    past = calibrating.Past(draft.upload, draft.others)
     try:
         made = calibrating.certify(me, request, past, "promise on the page")
     except NotCertifiable as refusal:
@@ -234,7 +228,7 @@ def save_policy(ident: str, me: Maker) -> Response:
     os.link(others.path, path)  # stays when the draft goes
     me.spool.drop_draft(draft, me.settings.keep_uploads)
     me.view.key = None  # it stands for the policy
-    pool = _draft(me, "pool", draft.others_name, replace(others, path=path), digest)
+    pool = _draft(me, "pool", replace(others, path=path), digest)
     pool, profile = calibrating.profile(me, pool)
     columns = wizard.pool_columns(me.view.policy(digest).policy, profile)
     seconds = reviewing.usual_keep(me.settings)
@@ -246,7 +240,7 @@ def upload_pool(
     digest: str, me: Annotated[Visitor, visit("operator", of="policy", limit=UPLOAD)]
 ) -> Response:  # fmt: skip
     if me.form.get("example"):
-        draft = _draft(me, "pool", "example-pool.csv", jobs.store_example(me.runtime, past=False), digest)
+        draft = _draft(me, "pool", jobs.store_example(me.runtime, past=False), digest)
     else:
         draft = stored(me, past=False, policy=digest)
     return to(f"/pools/{draft.id}")
@@ -275,7 +269,7 @@ def _shortlisted(
             raise InvalidInput("score", "choose the column that holds the score.")
         offer = policy_watch.audit_offer(me.view, me.view.policy(digest))
         done = jobs.select_file(
-            me, digest, draft.upload, columns, name=draft.filename, about=about,
+            me, digest, draft.upload, columns, about=about,
             watch=bool(me.form.get("watch")), review=bool(columns.id),
             format="parquet" if draft.upload.origin else None,
             audit_rate=wizard.audit_asked(offer, me.form, columns.id),
@@ -327,11 +321,10 @@ def stored(me: Visitor, *, past: bool, policy: str | None = None, kind: str | No
     """The file of a form, as a draft; which sheet may still be open."""
     if (file := me.file()) is None:
         raise InvalidInput("file", "choose a CSV, Excel or Parquet file first.")
-    name = str(file.filename)
     upload, sheets = jobs.store_to_ask(me, file, past=past, place=place_of(me.form))
-    draft = _draft(me, kind or ("past" if past else "pool"), name, upload, policy)
+    draft = _draft(me, kind or ("past" if past else "pool"), upload, policy)
     return me.spool.note(draft, sheets=sheets) if sheets else draft
 
 
-def _draft(me: Visitor, kind: str, filename: str, upload: Upload, policy: str | None = None) -> Draft:
-    return me.spool.add_draft(me.owner, kind, filename, upload, me.settings.draft_life, policy)
+def _draft(me: Visitor, kind: str, upload: Upload, policy: str | None = None) -> Draft:
+    return me.spool.add_draft(me.owner, kind, upload, me.settings.draft_life, policy)

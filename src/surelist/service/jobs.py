@@ -18,7 +18,7 @@ from msgspec.structs import asdict, replace
 from starlette.datastructures import UploadFile
 
 from surelist._check import DecimalMark
-from surelist.errors import InvalidInput, NotCertifiable, SurelistError
+from surelist.errors import InvalidInput
 from surelist.promises.policy import Policy
 from surelist.service import policy_watch, reviewing, worklist
 from surelist.service.choices import AboutList, ChosenColumns
@@ -54,9 +54,8 @@ class Shortlisted:
 
 
 def admit(
-    upload: Upload, settings: Settings, *, past: bool, name: str = "the upload", place: Hints = NO_HINTS,
-    ask: bool = False,
-) -> Upload:  # fmt: skip
+    upload: Upload, settings: Settings, *, past: bool, place: Hints = NO_HINTS, ask: bool = False
+) -> Upload:
     """Refuse, before any work, what would unfold to more than the service can hold.
 
     A workbook or text in another encoding becomes Parquet here, once; its hash stays that of what came.
@@ -64,9 +63,8 @@ def admit(
     """
     adopted = upload.path.with_name(f"{upload.path.stem}-adopted.parquet")
     try:
-        with named(upload, name):
-            rows, names, origin = run(workflows.admit, upload.path, place, adopted)
-        _check_shape(rows, names, settings, past=past, name=name)
+        rows, names, origin = run(workflows.admit, upload, place, adopted)
+        _check_shape(rows, names, settings, past=past, name=upload.name)
     except BaseException as error:
         if not (ask and isinstance(error, workflows.SheetNeeded)):
             upload.path.unlink(missing_ok=True)
@@ -76,11 +74,6 @@ def admit(
         return upload
     upload.path.unlink(missing_ok=True)
     return replace(upload, path=adopted, origin=origin)
-
-
-def source_of(upload: Upload, name: str, hints: Hints = NO_HINTS) -> Source:
-    """An upload as a table, as whoever sent it knows it."""
-    return Source(upload.path, name=name, hints=hints, origin=upload.origin)
 
 
 def _check_shape(rows: int, names: list[str], settings: Settings, *, past: bool, name: str) -> None:
@@ -102,20 +95,22 @@ def _check_shape(rows: int, names: list[str], settings: Settings, *, past: bool,
 
 def store(me: Session, file: UploadFile, *, past: bool) -> Upload:
     """A file that came with a form."""
-    upload = me.spool.store(file.file, me.settings.max_upload)
-    return admit(upload, me.settings, past=past, name=str(file.filename)[:120])
+    return admit(_stored(me, file), me.settings, past=past)
 
 
 def store_to_ask(
     me: Session, file: UploadFile, *, past: bool, place: Hints
 ) -> tuple[Upload, tuple[str, ...]]:
     """The same, and the sheets to choose from where that is still open."""
-    upload = me.spool.store(file.file, me.settings.max_upload)
-    name = str(file.filename)[:120]
+    upload = _stored(me, file)
     try:
-        return admit(upload, me.settings, past=past, name=name, place=place, ask=True), ()
+        return admit(upload, me.settings, past=past, place=place, ask=True), ()
     except workflows.SheetNeeded as question:
         return upload, question.sheets
+
+
+def _stored(me: Session, file: UploadFile) -> Upload:
+    return me.spool.store(file.file, me.settings.max_upload, str(file.filename))
 
 
 def store_example(runtime: Runtime, *, past: bool) -> Upload:
@@ -123,23 +118,13 @@ def store_example(runtime: Runtime, *, past: bool) -> Upload:
     path = runtime.spool.new_path("csv")
     rng = np.random.default_rng(0 if past else 2)
     write_example(path, rng, 2000 if past else 100, labelled=past)
-    return made_upload(path)
+    return made_upload(path, "example-past.csv" if past else "example-pool.csv")
 
 
-def made_upload(path: Path) -> Upload:
+def made_upload(path: Path, name: str = "the shortlist") -> Upload:
     """A file that was made here."""
-    return Upload(path, path.stat().st_size, workflow_facts.sha256_of(path), path.suffix[1:])
-
-
-@contextmanager
-def named(upload: Upload, name: str) -> Iterator[None]:
-    """In errors, the name a person gave the file instead of where it lies."""
-    try:
-        yield
-    except NotCertifiable:
-        raise
-    except SurelistError as error:
-        raise error.changed(lambda text: text.replace(str(upload.path), name)) from error
+    size, sha256 = path.stat().st_size, workflow_facts.sha256_of(path)
+    return Upload(path, size, sha256, path.suffix[1:], name=name)
 
 
 # -- looking at a list
@@ -154,8 +139,7 @@ def reviews_in_file(me: Session, file: UploadFile, columns: Mapping[str, str]) -
     """Yes and no by candidate id, from a file that is not kept."""
     upload = store(me, file, past=False)
     try:
-        with named(upload, str(file.filename)):
-            return reviewing.reviews_in(run(workflows.read_text, upload.path, columns))
+        return reviewing.reviews_in(run(workflows.read_text, upload, columns))
     finally:
         upload.path.unlink(missing_ok=True)
 
@@ -165,8 +149,8 @@ def reviews_in_file(me: Session, file: UploadFile, columns: Mapping[str, str]) -
 
 def select_file(
     me: Session, digest: str, upload: Upload, columns: ChosenColumns, *,
-    name: str = "the pool", format: str | None = None, about: AboutList | None = None,
-    watch: bool = False, review: bool = False, audit_rate: float | None = None,
+    format: str | None = None, about: AboutList | None = None, watch: bool = False, review: bool = False,
+    audit_rate: float | None = None,
 ) -> Shortlisted:  # fmt: skip
     """Shortlist a file: the result keeps the pool's format unless another is asked for.
 
@@ -181,13 +165,12 @@ def select_file(
         "id": columns.id if policy.salt_hash is not None else None,
         "pool": columns.pool,
     }
-    source = source_of(upload, name, columns.hints)
+    source = upload.source(columns.hints)
     output = list_path(me, upload, format)
     with removing(output, output.with_suffix(".list")):
-        with named(upload, name):
-            done, read = run(workflows.select_source, source, policy, output=output, **names)
-            wanted = (upload.path, output, columns.attributes, policy.three_ways)
-            impact = run(workflows.impact, *wanted) if columns.attributes else ()
+        done, read = run(workflows.select_source, source, policy, output=output, **names)
+        wanted = (upload, output, columns.attributes, policy.three_ways)
+        impact = run(workflows.impact, *wanted) if columns.attributes else ()
         result = made_upload(output)
         facts = workflow_facts.selection_facts(
             done, (upload.sha256, upload.format), (result.sha256, result.format), impact

@@ -23,7 +23,7 @@ from surelist.promises.promise import Promise
 from surelist.service import worklist
 from surelist.service.choices import ChosenColumns, until
 from surelist.service.errors import NotFound
-from surelist.service.jobs import escaped, made_upload, named, new_id
+from surelist.service.jobs import escaped, made_upload, new_id
 from surelist.service.promise_form import Offer, Part, kind_of, number_in, parts, share_in
 from surelist.service.record.event import Entry
 from surelist.service.record.events import PolicySaved
@@ -94,16 +94,10 @@ def _started(me: Session, draft: Draft, seconds: int) -> Written[LabellingStarte
     group = asked["group"] or None
     if group and not asked["purpose"].strip():
         raise InvalidInput("purpose", "say why groups are treated differently; it goes on record.")
-    with named(draft.upload, draft.filename):
-        purpose = asked["purpose"].strip()[:2000] or None
-        options = {
-            "labels": labels,
-            "alpha": alpha,
-            "score": asked["score"],
-            "group": group,
-            "purpose": purpose,
-        }
-        state, sizes = run(labelling_record.begin, draft.upload.path, target, **options)
+    state, sizes = run(
+        labelling_record.begin, draft.upload, target, labels=labels, alpha=alpha, score=asked["score"],
+        group=group, purpose=asked["purpose"].strip()[:2000] or None,
+    )  # fmt: skip
     ident = new_id()
     event = LabellingStarted(
         name=asked["name"].strip()[:200] or draft.filename.rsplit(".", 1)[0], file=draft.filename,

@@ -120,8 +120,8 @@ def start(call: Maker, options: Annotated[LabellingOptions, Query()]) -> Labelli
     upload, seconds = call.past.upload, reviewing.keep_of(options.keep, call.settings)
     path = call.spool.new_path(upload.path.suffix[1:])
     os.link(upload.path, path)  # stays when the request ends
-    kept = structs.replace(upload, path=path)
-    draft = call.spool.add_draft("", "collection", "the collection", kept, seconds)
+    kept = structs.replace(upload, path=path, name="the collection")
+    draft = call.spool.add_draft("", "collection", kept, seconds)
     draft = call.spool.note(draft, typed=options.asked())
     try:
         ident = labelling.start(call, draft, seconds)

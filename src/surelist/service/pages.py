@@ -219,10 +219,9 @@ def count_list(ident: str, me: Annotated[Visitor, LISTER]) -> Response:
         raise InvalidInput("list", "it is no longer kept here, or not the best of its pool by one score.")
     roles = Roles(me.said("score") or None, me.said("label") or None)
     if file is not None:
-        upload = jobs.store(me, file, past=True)
-        past = calibrating.Past(upload, str(file.filename))
+        past = calibrating.Past(jobs.store(me, file, past=True))
     elif here is not None and here.columns is not None:
-        past, roles = calibrating.Past(here.upload, here.filename), here.columns.roles
+        past, roles = calibrating.Past(here.upload), here.columns.roles
     else:
         raise InvalidInput("file", "choose a file of labelled rows first.")
     try:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from urllib.parse import parse_qs
 
 import msgspec
+from msgspec.structs import replace
 from pydantic import Field, StringConstraints, ValidationError
 from starlette.background import BackgroundTask
 from starlette.requests import Request
@@ -111,7 +112,8 @@ async def select(request: Request) -> Response:
         raise InvalidInput("audit_rate", "it goes with rows in JSON; send the pool as those.")
     async with bodies.tables_in(request, runtime, past=False, place=bodies.place_in(asked)) as pool:
         done = await runtime.work(
-            jobs.select_file, Session(runtime, view), asked.policy, pool.upload, asked.as_columns(),
+            jobs.select_file, Session(runtime, view), asked.policy, replace(pool.upload, name="the pool"),
+            asked.as_columns(),
             format="csv" if asked.format == "spreadsheet" else asked.format, watch=asked.watch,
         )  # fmt: skip
     file, entry = done.file.path, done.written.entry

@@ -25,7 +25,7 @@ from surelist.errors import InvalidInput
 from surelist.service.choices import AboutList, AskedPromise, ChosenColumns, ListCounts, PromiseOutcome
 from surelist.service.errors import NotFound, TooLarge
 from surelist.workflows.files import Profile
-from surelist.workflows.source import Origin, begins_as_json
+from surelist.workflows.source import NO_HINTS, Hints, Origin, Source, begins_as_json
 
 if sys.platform != "win32":
     import fcntl
@@ -44,7 +44,8 @@ Shape = TypeVar("Shape", "Draft", "KeptList")
 class Upload(Struct, frozen=True):
     """A file that arrived: where it is, how large, its SHA-256, and csv, jsonl, parquet, xlsx or xls.
 
-    What no engine reads as it is lies there as Parquet; ``origin`` then says what it was.
+    What no engine reads as it is lies there as Parquet; ``origin`` then says what it was. ``name`` is what
+    the person calls it who sent it.
     """
 
     path: Path
@@ -52,6 +53,11 @@ class Upload(Struct, frozen=True):
     sha256: str
     format: str
     origin: Origin | None = None
+    name: str = "the upload"
+
+    def source(self, hints: Hints = NO_HINTS) -> Source:
+        """As a table."""
+        return Source(self.path, name=self.name, hints=hints, origin=self.origin)
 
 
 class Draft(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -60,7 +66,6 @@ class Draft(Struct, frozen=True, kw_only=True, omit_defaults=True):
     id: str
     owner: str
     kind: str
-    filename: str
     upload: Upload
     until: float
     policy: str | None = None  # whose pool it is
@@ -76,7 +81,10 @@ class Draft(Struct, frozen=True, kw_only=True, omit_defaults=True):
     about: AboutList | None = None
     keep: int | None = None  # seconds for which the list is to be kept
     others: Upload | None = None  # scores of other candidates, beside the past ones
-    others_name: str = ""
+
+    @property
+    def filename(self) -> str:
+        return self.upload.name
 
     @property
     def files(self) -> list[Path]:
@@ -181,12 +189,12 @@ class Spool:
                 receiver.take(piece, file)
         return self._named(receiver.done())
 
-    def store(self, source: BinaryIO, limit: int) -> Upload:
+    def store(self, source: BinaryIO, limit: int, name: str = "the upload") -> Upload:
         """Store an upload from an open file."""
         with self._receiving(limit) as (receiver, file):
             while piece := source.read(PIECE):
                 receiver.take(piece, file)
-        return self._named(receiver.done())
+        return replace(self._named(receiver.done()), name=_printable(name))
 
     def store_lines(self, lines: bytes, sha256: str) -> Upload:
         """JSON objects, one per line, that came in something with this hash."""
@@ -199,11 +207,11 @@ class Spool:
         return self.folder / f"made-{secrets.token_hex(8)}.{format}"
 
     def add_draft(
-        self, owner: str, kind: str, filename: str, upload: Upload, seconds: int, policy: str | None = None
+        self, owner: str, kind: str, upload: Upload, seconds: int, policy: str | None = None
     ) -> Draft:
         draft = Draft(
-            id=secrets.token_hex(8), owner=owner, kind=kind, filename=_printable(filename), upload=upload,
-            until=time.time() + seconds, policy=policy,
+            id=secrets.token_hex(8), owner=owner, kind=kind, upload=upload, until=time.time() + seconds,
+            policy=policy,
         )  # fmt: skip
         return self._write("draft", draft)
 
@@ -219,11 +227,11 @@ class Spool:
         """The draft with other values from now on."""
         return self._write("draft", replace(draft, **changes))
 
-    def add_others(self, draft: Draft, others: Upload | None, name: str) -> Draft:
+    def add_others(self, draft: Draft, others: Upload | None) -> Draft:
         """Put other candidates' scores beside a draft, instead of those before."""
         if draft.others is not None:
             draft.others.path.unlink(missing_ok=True)
-        return self.note(draft, others=others, others_name=_printable(name))
+        return self.note(draft, others=others)
 
     def drop_draft(self, draft: Draft, keep_seconds: int = 0) -> None:
         """Remove an upload after its result was made, or keep it for the time that is set."""

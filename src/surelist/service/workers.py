@@ -23,8 +23,11 @@ from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect
 
+from surelist.errors import NotCertifiable, SurelistError
 from surelist.service.errors import TooLarge, TooMuchWork
+from surelist.service.uploads import Upload
 from surelist.workflows import tables as workflows
+from surelist.workflows.source import Source
 
 PRELOADED = ["surelist.service.workers", "surelist.workflows.summaries", "surelist.workflows.tables"]
 # imported late by those, once here for all
@@ -94,11 +97,28 @@ def serving(workers: Workers, gone: threading.Event) -> Iterator[None]:
 
 
 def run(function: Callable[..., T], *args: object, **named: object) -> T:
-    """``function`` in a worker process, for the request being served."""
+    """``function`` in a worker process, for the request being served.
+
+    Uploads go there as their paths; in errors they have the names that people gave them.
+    """
     serving = _serving.get()
     assert serving is not None, "heavy work belongs to a request: call it through Runtime.work"
     workers, gone = serving
-    return workers.run(gone, function, *args, **named)
+    uploads = {each.path: each.name for each in args if isinstance(each, Upload)}
+    uploads |= {each.table: str(each.name) for each in args if isinstance(each, Source)}
+    paths = [each.path if isinstance(each, Upload) else each for each in args]
+
+    def with_names(text: str) -> str:
+        for path, name in uploads.items():
+            text = text.replace(str(path), name)
+        return text
+
+    try:
+        return workers.run(gone, function, *paths, **named)
+    except NotCertifiable:
+        raise
+    except SurelistError as error:
+        raise error.changed(with_names) from error
 
 
 class _Worker:
