@@ -14,6 +14,7 @@ from surelist import examples
 from surelist.service.record import access
 from surelist.service.record.database import Database
 from surelist.service.record.record import Registry
+from tests.helpers.record import by
 from tests.helpers.service import BUSY, Server, csv_text
 
 CSV = {"content-type": "text/csv"}
@@ -75,7 +76,7 @@ def _first_token(folder: Path) -> str:
     database = Database(str(folder / "surelist.db"))
     database.prepare()
     registry = Registry(database)
-    _, text = access.create_token(registry, "Anna", "admin", actor="test")
+    _, text = access.create_token(by(registry, "test"), "Anna", "admin")
     registry.close()
     return text
 

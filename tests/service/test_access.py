@@ -18,6 +18,7 @@ from surelist.service.app import create_app
 from surelist.service.record import access
 from surelist.service.record.record import ROLES
 from surelist.service.settings import Settings, is_loopback
+from tests.helpers.record import by
 from tests.helpers.service import BUSY
 from tests.service.test_api import CSV, rows_of
 
@@ -29,7 +30,7 @@ def guarded(settings):
 
 
 def token(client, role: str, **options) -> dict[str, str]:
-    _, text = access.create_token(client.app.state.runtime.registry, role, role, actor="test", **options)
+    _, text = access.create_token(by(client.app.state.runtime.registry, "test"), role, role, **options)
     return {"Authorization": f"Bearer {text}"}
 
 
@@ -66,14 +67,14 @@ def test_roles(guarded, past, pool):
 
 def test_a_token_is_stored_hashed_revocable_and_expires(guarded):
     registry = guarded.app.state.runtime.registry
-    made, text = access.create_token(registry, "job", "viewer", actor="test")
+    made, text = access.create_token(by(registry, "test"), "job", "viewer")
     headers = {"Authorization": f"Bearer {text}"}
     assert guarded.get("/api/v1/policies", headers=headers).status_code == 200
     secret = text.split("_", 2)[2]
     stored = registry.database.read("SELECT * FROM tokens")
     assert not any(secret in str(value) for row in stored for value in row)
     assert not any(secret in entry.details for entry in registry.entries())
-    access.revoke_token(registry, made.id, actor="test")
+    access.revoke_token(by(registry, "test"), made.id)
     assert guarded.get("/api/v1/policies", headers=headers).status_code == 401
     assert [e.action for e in registry.entries(subject=made.id)] == ["token.revoked", "token.created"]
     assert replace(made, expires="2020-01-01T00:00:00").usable is False
@@ -132,7 +133,7 @@ def test_log_in_and_out(guarded):
 def test_a_session_ends_with_its_token(guarded):
     log_in(guarded)
     registry = guarded.app.state.runtime.registry
-    access.revoke_token(registry, access.list_tokens(registry)[0].id, actor="test")
+    access.revoke_token(by(registry, "test"), access.list_tokens(registry)[0].id)
     assert (
         guarded.get("/policies", headers={"accept": "text/html"}, follow_redirects=False).status_code == 303
     )

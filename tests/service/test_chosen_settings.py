@@ -10,7 +10,7 @@ import pytest
 from surelist.errors import InvalidInput
 from surelist.service.record import live_settings
 from surelist.service.record.events import SettingsChanged
-from surelist.service.record.record import Actor
+from surelist.service.record.record import Actor, Bound
 from surelist.service.record.verify import verify
 from surelist.service.settings import Settings
 from tests.helpers.furnished import Remote, review, screen, serve
@@ -85,7 +85,7 @@ def test_only_admins_of_all_policies_change_them(team):
     for person in (team.ann, Person(team.app, "Vi", "viewer"), Person(team.app, "Lim", "admin", team.policy)):
         assert person.post("/team/settings", **CHOSEN).status_code == 403
     with pytest.raises(Exception, match="admin"):
-        live_settings.change(team.runtime.registry, Actor("x", "operator"), {}, {}, None)
+        live_settings.change(Bound(team.runtime.registry, Actor("x", "operator")), {}, {})
     assert entries(team) == []
 
 

@@ -21,7 +21,7 @@ from surelist.service.record import access
 from surelist.service.record.database import Database
 from surelist.service.record.record import Registry
 from surelist.service.settings import Settings
-from tests.helpers.record import selection
+from tests.helpers.record import by, selection
 from tests.helpers.service import BUSY, Server, close, operations
 from tests.service.test_api import make_policy
 
@@ -40,7 +40,7 @@ def guarded_server(tmp_path, request):
     database = Database(str(tmp_path / "home" / "surelist.db"))
     database.prepare()
     registry = Registry(database)
-    access.create_token(registry, "admin", "admin", actor="test")
+    access.create_token(by(registry, "test"), "admin", "admin")
     registry.close()
     server = Server(tmp_path / "home", "--login", first=getattr(request, "param", ""))
     yield server

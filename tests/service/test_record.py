@@ -48,10 +48,10 @@ class Storied:
         made(registry, self.policy, listed=2)
         made(registry, self.policy, "b" * 16)
         by(registry, "ann").record_reviews("a" * 16, {"x": True}).result()
-        token, _ = access.create_token(registry, "bob", "viewer", actor="ann", policies=[self.policy], days=3)
+        token, _ = access.create_token(by(registry, "ann"), "bob", "viewer", policies=[self.policy], days=3)
         access.begin_session(registry, token, 60)
-        self.revoked = access.create_token(registry, "old", "viewer", actor="ann")[0].id
-        access.revoke_token(registry, self.revoked, actor="ann")
+        self.revoked = access.create_token(by(registry, "ann"), "old", "viewer")[0].id
+        access.revoke_token(by(registry, "ann"), self.revoked)
         by(registry, "bob", Key("k", "r")).retire_policy(self.policy, "outdated").result()
         self.head = registry.entries(limit=1)[0].receipt
 

@@ -16,7 +16,7 @@ from surelist.service.record.events import PolicyWithdrawn
 from surelist.service.record.history import KINDS, History, Search
 from surelist.service.record.record import LOCAL_ACTOR, Actor
 from surelist.service.record.verify import Verdict, verify
-from tests.helpers.record import forge
+from tests.helpers.record import by, forge
 from tests.helpers.service import close
 from tests.service.test_workspace import Person, Team
 
@@ -53,9 +53,8 @@ def test_a_week_in_sentences(team):
     team.bob.post(path + "/notes", rank="1", text="call back")
     team.ann.post(path + "/describe", name="March pool", note="")
     team.ann.post(path + "/finish", missing="1")
-    access.change_token(
-        team.runtime.registry, access.list_tokens(team.runtime.registry)[1].id, "viewer", [], actor="x"
-    )
+    registry = team.runtime.registry
+    access.change_token(by(registry, "x"), access.list_tokens(registry)[1].id, "viewer", [])
     boss = Person(team.app, "Cleo", "admin")
     boss.post(f"/policies/{team.policy}/retire", reason="a new model.")
     team.ann.post(path + "/forget")

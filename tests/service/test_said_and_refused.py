@@ -23,6 +23,7 @@ from surelist.service.record.database import Database
 from surelist.service.record.record import Registry
 from surelist.service.sent_rows import refuse_twice
 from surelist.service.settings import Settings
+from tests.helpers.record import by
 from tests.helpers.service import csv_text
 
 CSV = {"content-type": "text/csv"}
@@ -151,12 +152,12 @@ def test_a_token_of_the_record_is_good_for_a_service_without_a_login_too(tmp_pat
             return client.request(**{"method": "GET", "url": "/api/v1/policies", **more},
                                   headers={"authorization": f"Bearer {text}", **CSV})  # fmt: skip
 
-        viewer, text = access.create_token(registry, "Vi", "viewer", actor="test")
+        viewer, text = access.create_token(by(registry, "test"), "Vi", "viewer")
         assert ask(text).status_code == ask("local" * 8).status_code == 200
         calibrate = {"method": "POST", "url": "/api/v1/calibrate?k=5&pool_size=100", "content": past}
         assert ask(text, **calibrate).status_code == 403  # its role counts
         assert ask("local" * 8, **calibrate).status_code == 201
-        access.revoke_token(registry, viewer.id, actor="test")
+        access.revoke_token(by(registry, "test"), viewer.id)
         for wrong in (text, "surelist_nonsense"):
             refused = ask(wrong)
             assert refused.status_code == 401

@@ -19,6 +19,7 @@ from surelist.service.record.record import Actor
 from surelist.service.record.verify import verify
 from surelist.service.settings import Settings
 from surelist.service.visitor import safe_path
+from tests.helpers.record import by
 from tests.helpers.service import close, operations
 from tests.service.test_tokens_and_routes import Furnished
 
@@ -127,7 +128,7 @@ def app(tmp_path):
 
 def visitor(app, role: str = "admin", name: str = "Anna") -> tuple[TestClient, str]:
     registry = app.state.runtime.registry
-    token, text = access.create_token(registry, name, role, actor="test")
+    token, text = access.create_token(by(registry, "test"), name, role)
     client = TestClient(app, base_url="http://localhost", follow_redirects=False)
     client.headers["accept"] = "text/html"
     client.get("/login")
@@ -270,7 +271,7 @@ def test_forms_of_other_sites_are_refused(app):
 def test_a_token_changed_behind_the_record_shows(app, column):
     _, ident = visitor(app, "viewer")
     registry = app.state.runtime.registry
-    access.change_token(registry, ident, "operator", [], actor="test")
+    access.change_token(by(registry, "test"), ident, "operator", [])
     assert problems(app) == []
     registry.writer.submit(
         lambda batch: batch.connection.execute(f"UPDATE tokens SET {column} = 'admin' WHERE id = ?", [ident])
@@ -283,7 +284,7 @@ def test_a_token_changed_behind_the_record_shows(app, column):
 
 def test_after_login_one_is_where_one_was(app):
     anna, _ = visitor(app)
-    _, text = access.create_token(app.state.runtime.registry, "Ben", "viewer", actor="test")
+    _, text = access.create_token(by(app.state.runtime.registry, "test"), "Ben", "viewer")
     ben = TestClient(
         app, base_url="http://localhost", follow_redirects=False, headers={"accept": "text/html"}
     )

@@ -20,6 +20,7 @@ from surelist.service.record import access
 from surelist.service.record.record import ROLES
 from surelist.service.settings import Settings
 from surelist.service.uploads import list_of
+from tests.helpers.record import by
 from tests.helpers.service import close, csv_text, operations
 from tests.service.test_api import CSV, rows_of
 
@@ -68,7 +69,7 @@ class Furnished:
 
     def _things(self) -> dict[str, str]:
         """Something real under every address that names one, made by the admin: a refusal is not for want of it."""
-        bystander, _ = access.create_token(self.runtime.registry, "bystander", "viewer", actor="test")
+        bystander, _ = access.create_token(by(self.runtime.registry, "test"), "bystander", "viewer")
         people = csv_text(300, labelled=False)
         spare, design = (self._sent("/labellings", people) for _ in range(2))
         asked = {"score": "score", "id": "candidate", "promise": "expected", "k": "5", "pool_size": "100"}
@@ -123,7 +124,7 @@ class Furnished:
             client.get("/login")
             return client
         registry = self.runtime.registry
-        token, text = access.create_token(registry, role, role, actor="test", policies=policies)
+        token, text = access.create_token(by(registry, "test"), role, role, policies=policies)
         client.headers["authorization"] = f"Bearer {text}"
         client.cookies.set("surelist", access.begin_session(registry, token, 3600), domain="localhost.local")
         return client

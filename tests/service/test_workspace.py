@@ -80,9 +80,8 @@ class Person:
         self.client = TestClient(app, base_url="http://localhost")
         self.client.headers["accept"] = "text/html"
         registry = app.state.runtime.registry
-        token, text = access.create_token(
-            registry, name, role, actor="test", policies=[policy] if policy else []
-        )
+        policies = [policy] if policy else []
+        token, text = access.create_token(by(registry, "test"), name, role, policies)
         self.client.headers["authorization"] = f"Bearer {text}"
         cookie = access.begin_session(registry, token, 3600)
         self.client.cookies.set("surelist", cookie, domain="localhost.local")

@@ -19,7 +19,7 @@ from surelist.cli.options import as_json, file_argument, file_option
 from surelist.errors import InvalidInput, MissingDependency
 
 if TYPE_CHECKING:
-    from surelist.service.record.record import Registry
+    from surelist.service.record.record import Bound, Registry
     from surelist.service.record.verify import Verdict
     from surelist.service.settings import Settings
 
@@ -107,7 +107,7 @@ def create(
     from surelist.service.record.connections import hidden
 
     with _registry(database) as registry:
-        made, text = create_token(registry, name, role, actor=_who(), policies=policies, days=days)
+        made, text = create_token(_operator(registry), name, role, policies, days)
     if json_:
         click.echo(json.dumps({"id": made.id, "name": name, "role": role, "token": text}))
     else:
@@ -145,7 +145,7 @@ def revoke(ident: str, database: str | None) -> None:
     from surelist.service.record.access import revoke_token
 
     with _registry(database) as registry:
-        revoke_token(registry, ident, actor=_who())
+        revoke_token(_operator(registry), ident)
     click.echo(f"Token {ident} is revoked.")
 
 
@@ -325,8 +325,11 @@ def _needs_service() -> None:
         ) from error
 
 
-def _who() -> str:
+def _operator(registry: Registry) -> Bound:
+    """The record as whoever is at the command line may use it."""
+    from surelist.service.record.record import Actor, Bound
+
     try:
-        return f"command line ({getpass.getuser()})"
+        return Bound(registry, Actor(f"command line ({getpass.getuser()})", "admin"))
     except (OSError, KeyError):
-        return "command line"
+        return Bound(registry, Actor("command line", "admin"))

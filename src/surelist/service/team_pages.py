@@ -54,32 +54,22 @@ def team(me: Admin) -> Response:
 def add(me: Admin) -> Response:
     """A new token, shown in this answer and never again."""
     name, role, policies, days = me.said("name"), me.said("role"), _scope(me.form), _days(me.said("days"))
-    key = me.view.key
-    if key is None and (once := me.said("once")):  # a form sent twice by a browser is one token
-        key = Key(f"form {once[:64]}")
-        key.bind(name, role, *policies, str(days))
-    token, text = access.create_token(
-        me.view.registry, name, role, actor=me.view.actor.name, policies=policies, days=days, key=key
-    )
+    if me.view.key is None and (once := me.said("once")):  # a form sent twice by a browser is one token
+        me.view.key = Key(f"form {once[:64]}")
+        me.view.key.bind(name, role, *policies, str(days))
+    token, text = access.create_token(me.view, name, role, policies, days)
     return me.show("token.html", 201, token=token, text=text)
 
 
 @router.post("/team/tokens/{ident}/change")
 def change(ident: str, me: Admin) -> Response:
-    role, policies = me.said("role"), _scope(me.form)
-    access.change_token(
-        me.view.registry, ident, role, policies, actor=me.view.actor.name, keep_admin=me.settings.login,
-        key=me.view.key,
-    )  # fmt: skip
+    access.change_token(me.view, ident, me.said("role"), _scope(me.form), keep_admin=me.settings.login)
     return to("/team")
 
 
 @router.post("/team/tokens/{ident}/revoke")
 def revoke(ident: str, me: Admin) -> Response:
-    access.revoke_token(
-        me.view.registry, ident, actor=me.view.actor.name, keep_admin=me.settings.login,
-        key=me.view.key,
-    )  # fmt: skip
+    access.revoke_token(me.view, ident, keep_admin=me.settings.login)
     return to("/team")
 
 
@@ -89,7 +79,7 @@ def choose(me: Admin) -> Response:
     names = [name for name in live_settings.NAMES if name not in me.settings.fixed]
     values = {name: _chosen(name, me.said(name)) for name in names}
     before = {name: getattr(me.settings, name) for name in names}
-    live_settings.change(me.runtime.registry, me.view.actor, before, values, me.view.key)
+    live_settings.change(me.view, before, values)
     me.runtime.take_chosen()
     return to("/team#settings")
 

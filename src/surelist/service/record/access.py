@@ -26,8 +26,8 @@ from surelist.errors import InvalidInput
 from surelist.service.errors import Conflict, NotAuthenticated, NotFound, TooManyAttempts
 from surelist.service.record.connections import Connection
 from surelist.service.record.event import Entry, Event, Names, Words
-from surelist.service.record.log import Batch, Key, now
-from surelist.service.record.record import ROLES, Actor, Registry
+from surelist.service.record.log import Batch, now
+from surelist.service.record.record import ROLES, Actor, Bound, Registry
 
 if TYPE_CHECKING:
     from surelist.service.record.verify import Story
@@ -152,20 +152,13 @@ def _scope(registry: Registry, policies: Sequence[str]) -> str | None:
 
 
 def create_token(
-    registry: Registry,
-    name: str,
-    role: str,
-    *,
-    actor: str,
-    policies: Sequence[str] = (),
-    days: int | None = None,
-    key: Key | None = None,
+    book: Bound, name: str, role: str, policies: Sequence[str] = (), days: int | None = None
 ) -> tuple[Token, str]:
     """Make a token; the text is shown once and not kept."""
     check.as_choice(role, ROLES, "role")
     if not name.strip() or len(name) > 80 or not name.isprintable():
         raise InvalidInput("name", expected="1 to 80 printable characters", got=repr(name))
-    policy = _scope(registry, policies)
+    policy = _scope(book.registry, policies)
     ident, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
     expires = (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="milliseconds") if days else None
     token = Token(ident, name, role, policy, now(), expires, None)
@@ -175,9 +168,10 @@ def create_token(
 
     sql = "INSERT INTO tokens (id, name, role, policy, digest, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?)"
     values = [ident, name, role, policy, _digest(secret), token.created, expires]
-    written = registry.append(
-        actor, ident, event, key=key, after=lambda connection, _: connection.execute(sql, values)
-    ).result()
+    written = book.registry.append(
+        book.may("admin"), ident, event, key=book.key,
+        after=lambda connection, _: connection.execute(sql, values),
+    ).result()  # fmt: skip
     if written.replayed:
         raise Conflict(
             "token: this one was made before. Its text was shown then and is not kept: revoke it and make "
@@ -187,18 +181,11 @@ def create_token(
 
 
 def change_token(
-    registry: Registry,
-    ident: str,
-    role: str,
-    policies: Sequence[str],
-    *,
-    actor: str,
-    keep_admin: bool = False,
-    key: Key | None = None,
+    book: Bound, ident: str, role: str, policies: Sequence[str], *, keep_admin: bool = False
 ) -> None:
     """Another role, or other policies that it is for (none: all); sessions begun with it follow at once."""
     check.as_choice(role, ROLES, "role")
-    policy = _scope(registry, policies)
+    policy = _scope(book.registry, policies)
 
     def before(batch: Batch) -> None:
         token = _in_use(batch, ident)
@@ -208,15 +195,13 @@ def change_token(
             _require_other_admin(batch, token)
 
     sql = "UPDATE tokens SET role = ?, policy = ? WHERE id = ?"
-    registry.append(
-        actor, ident, TokenChanged(role=role, policy=policy), key=key, before=before,
+    book.registry.append(
+        book.may("admin"), ident, TokenChanged(role=role, policy=policy), key=book.key, before=before,
         after=lambda connection, _: connection.execute(sql, [role, policy, ident]),
     ).result()  # fmt: skip
 
 
-def revoke_token(
-    registry: Registry, ident: str, *, actor: str, keep_admin: bool = False, key: Key | None = None
-) -> None:
+def revoke_token(book: Bound, ident: str, *, keep_admin: bool = False) -> None:
     """End a token and every session begun with it; with ``keep_admin`` not the last one of an admin."""
 
     def before(batch: Batch) -> None:
@@ -228,7 +213,9 @@ def revoke_token(
         connection.execute("UPDATE tokens SET revoked = ? WHERE id = ?", [entry.at, ident])
         connection.execute("DELETE FROM sessions WHERE token = ?", [ident])
 
-    registry.append(actor, ident, TokenRevoked(), key=key, before=before, after=after).result()
+    book.registry.append(
+        book.may("admin"), ident, TokenRevoked(), key=book.key, before=before, after=after
+    ).result()
 
 
 def _in_use(batch: Batch, ident: str) -> Token:

@@ -12,8 +12,8 @@ import msgspec
 
 from surelist.errors import InvalidInput
 from surelist.service.record.events import LONGEST_KEEP, LONGEST_TITLE, LiveSettings, SettingsChanged
-from surelist.service.record.log import Key, Log
-from surelist.service.record.record import Actor
+from surelist.service.record.log import Log
+from surelist.service.record.record import Bound
 
 SUBJECT = "settings"
 NAMES = LiveSettings.__struct_fields__
@@ -42,13 +42,10 @@ def latest(log: Log) -> LiveSettings:
     return LiveSettings() if last is None else last.event.settings
 
 
-def change(
-    log: Log, actor: Actor, before: Mapping[str, object], values: Mapping[str, object], key: Key | None
-) -> None:
+def change(book: Bound, before: Mapping[str, object], values: Mapping[str, object]) -> None:
     """Put new values on record; nothing where they are what they were."""
-    actor.require("admin")
-    actor.require_all_policies()
+    actor = book.may("admin")
     was = msgspec.convert({name: before[name] for name in values}, LiveSettings)
     event = SettingsChanged(settings=checked(values), before=was)
     if event.settings != event.before:
-        log.append(actor.name, SUBJECT, event, key=key).result()
+        book.registry.append(actor, SUBJECT, event, key=book.key).result()
