@@ -9,9 +9,10 @@ from dataclasses import replace
 import pytest
 from msgspec import ValidationError
 
-from surelist.service import record_pages, sentences
+from surelist.service import record_pages
 from surelist.service.errors import TooMuchWork
 from surelist.service.record import access, event
+from surelist.service.record import history as sentences
 from surelist.service.record.events import PolicyWithdrawn
 from surelist.service.record.history import KINDS, History, Search
 from surelist.service.record.record import LOCAL_ACTOR, Actor

@@ -11,10 +11,10 @@ from starlette.responses import Response
 
 from surelist._numerals import count
 from surelist.errors import InvalidInput
-from surelist.service import answers, sentences
+from surelist.service import answers
 from surelist.service.record import event
 from surelist.service.record.database import Database
-from surelist.service.record.history import KINDS, History, Search
+from surelist.service.record.history import KINDS, History, NamesNow, Search, lines
 from surelist.service.record.verify import Verdict, verify
 from surelist.service.runtime import Working
 from surelist.service.visitor import Auditor
@@ -48,12 +48,12 @@ def record(
         older = urlencode({**given, "before": entries[PAGE - 1].seq})
     shown, hidden = entries[:PAGE], me.view.hidden(entries[:PAGE])
     return me.show(
-        "record.html", lines=sentences.lines(history, shown, hidden), older=older,
+        "record.html", lines=lines(history, shown, hidden), older=older,
         head=next(iter(history.find(Search(), limit=1)), None),
         details={
             entry.seq: _details(answers.entry_facts(entry, hidden=entry.seq in hidden)) for entry in shown
         },
-        about=sentences.NamesNow(history).policy(asked.policy) if asked.policy else None,
+        about=NamesNow(history).policy(asked.policy) if asked.policy else None,
         asked=asked, before=before, kinds=KINDS,
     )  # fmt: skip
 

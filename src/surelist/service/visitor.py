@@ -24,11 +24,11 @@ from surelist.service.errors import Forbidden, NotAuthenticated
 from surelist.service.middleware import SMALL, allow_body
 from surelist.service.page_words import plainly, sentence
 from surelist.service.record import access
+from surelist.service.record.history import person
 from surelist.service.record.record import LOCAL_ACTOR, Actor
 from surelist.service.record.view import View
 from surelist.service.runtime import Session, bind, key_of, runtime_of
 from surelist.service.sandbox import Sandboxes
-from surelist.service.sentences import person
 
 # pages that are never about a sandbox
 OUTSIDE = ("/login", "/logout", "/sandbox", "/team")

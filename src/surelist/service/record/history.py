@@ -1,17 +1,26 @@
-"""The record searched: entries by kind, person, day, policy and words; and what subjects are called.
+"""The record searched by kind, person, day, policy and words, and told in sentences that a person reads.
 
-For whoever may see all policies. Nothing is written here.
+For whoever may see all policies. Each event has its own sentence (``events``); an entry of an unknown kind is
+shown by its code. Nothing is written here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import cache
+from typing import NamedTuple
 
-from surelist.service.record.event import E, Entry, Event
-from surelist.service.record.events import ReviewsReceived
-from surelist.service.record.record import Actor, Registry
+import msgspec
+
+from surelist.service.record import events
+from surelist.service.record.access import TokenCreated
+from surelist.service.record.campaigns import CampaignScreened, CampaignStarted
+from surelist.service.record.event import E, Entry, Event, Piece, read
+from surelist.service.record.labellings import LabellingStarted
+from surelist.service.record.marks import NO, YES
+from surelist.service.record.record import LOCAL, Actor, Registry
 
 # what a person looks for: words for it, and which actions begin so
 KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -51,13 +60,13 @@ class History:
 
     def __init__(self, registry: Registry, actor: Actor) -> None:
         actor.require_all_policies()
-        self._registry = registry
+        self.registry = registry
 
     def find(self, asked: Search, before: int | None = None, limit: int = 50) -> list[Entry[Event]]:
         """Entries that fit, newest first."""
         beginnings = KINDS.get(asked.kind, KINDS[""])[1]
         since, until = _day(asked.since), _day(asked.until)
-        made = f"action = 'selection.made' AND {self._registry.database.policy_of_selection} = ?"
+        made = f"action = 'selection.made' AND {self.registry.database.policy_of_selection} = ?"
         of_policy = f"(subject = ? OR subject IN (SELECT subject FROM log WHERE {made}))"
         parts: list[Part] = [self._with_word(each) for each in asked.words.split()[:_MOST_WORDS]]
         if beginnings:
@@ -72,7 +81,7 @@ class History:
             parts.append(("seq < ?", [before]))
         where = " AND ".join(sql for sql, _ in parts) or "1 = 1"
         values = [value for _, each in parts for value in each]
-        return self._registry.select(f"WHERE {where} ORDER BY seq DESC LIMIT ?", [*values, limit])
+        return self.registry.select(f"WHERE {where} ORDER BY seq DESC LIMIT ?", [*values, limit])
 
     def _with_word(self, word: str) -> Part:
         """In the person's name, in what the entry is about by its name, or as a beginning of its id.
@@ -80,27 +89,20 @@ class History:
         Of an entry's details its name, note and file are searched, and nothing else.
         """
         escaped = word.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        like, text = "LIKE ? ESCAPE '\\'", self._registry.database.json_text
+        like, text = "LIKE ? ESCAPE '\\'", self.registry.database.json_text
         named = ", ".join(f"'{each}'" for each in _NAMED)
         names = " || ' ' || ".join(f"coalesce({text(each)}, '')" for each in ("name", "note", "file"))
         subjects = f"SELECT subject FROM log WHERE action IN ({named}) AND lower({names}) {like}"
         own = _any([f"lower(actor) {like}", f"subject {like}", f"action {like}", f"subject IN ({subjects})"])
         return own, [f"%{escaped}%", f"{escaped}%", f"{escaped}%", f"%{escaped}%"]
 
-    # -- what subjects are called
-
-    def named(self, kind: type[E], subject: str) -> E | None:
-        """The latest event of a kind about a subject, if there is one."""
-        entry = self._registry.newest(kind, subject)
-        return None if entry is None else entry.event
-
     def marks(self, entries: Sequence[Entry[Event]]) -> dict[int, dict[int, int]]:
         """How many candidates each entry marked with which code (``marks``)."""
-        numbers = [entry.seq for entry in entries if entry.action == ReviewsReceived.action]
+        numbers = [entry.seq for entry in entries if entry.action == events.ReviewsReceived.action]
         if not numbers:
             return {}
         slots = ", ".join("?" * len(numbers))
-        rows = self._registry.database.read(
+        rows = self.registry.database.read(
             f"SELECT seq, qualified, count(*) FROM reviews WHERE seq IN ({slots}) GROUP BY seq, qualified",
             numbers,
         )
@@ -119,3 +121,80 @@ def _day(text: str) -> date | None:
         return date.fromisoformat(text) if text else None
     except ValueError:
         return None
+
+
+class ToldEntry(NamedTuple):
+    """An entry and its sentence."""
+
+    entry: Entry[Event]
+    who: str
+    pieces: list[Piece]
+
+    @property
+    def text(self) -> str:
+        return f"{self.who} {''.join(piece.text for piece in self.pieces)}"
+
+
+class NamesNow:
+    """What things are called now, each asked of the record once."""
+
+    def __init__(self, history: History, marks: Mapping[int, Mapping[int, int]] | None = None) -> None:
+        self._newest, self._marks = cache(history.registry.newest), marks or {}
+
+    def _named(self, kind: type[E], subject: str) -> E | None:
+        entry = self._newest(kind, subject)
+        return None if entry is None else entry.event
+
+    def policy(self, digest: str) -> Piece:
+        first, later = self._named(events.PolicySaved, digest), self._named(events.PolicyDescribed, digest)
+        name = later.name if later else first.name if first else ""
+        return Piece(name or digest[:12], f"/policies/{digest}" if first else None)
+
+    def reviewed(self, ident: str) -> Piece:
+        if made := self._named(events.SelectionMade, ident):
+            later = self._named(events.SelectionDescribed, ident)
+            return Piece((later or made).name or "a shortlist", f"/selections/{ident}")
+        if begun := self._named(LabellingStarted, ident):
+            return Piece(begun.name, f"/labellings/{ident}")
+        if pool := self._named(CampaignScreened, ident):
+            return Piece(pool.name or "a shortlist", f"/campaigns/{pool.campaign}")
+        return Piece(ident[:12])
+
+    def campaign(self, ident: str) -> Piece:
+        begun = self._named(CampaignStarted, ident)
+        return Piece(begun.name, f"/campaigns/{ident}") if begun else Piece(ident[:12])
+
+    def token(self, ident: str) -> str:
+        made = self._named(TokenCreated, ident)
+        return made.name if made else f"token {ident}"
+
+    def marks(self, seq: int) -> Mapping[int, int]:
+        return self._marks.get(seq, {})
+
+
+def lines(history: History, entries: Sequence[Entry[Event]], hidden: Collection[int] = ()) -> list[ToldEntry]:
+    """The sentences of these entries; how candidates were marked is not told of those ``hidden``."""
+    marks = history.marks(entries)
+    for seq in marks.keys() & set(hidden):
+        marks[seq] = {code: many for code, many in marks[seq].items() if code not in (YES, NO)}
+    names = NamesNow(history, marks)
+    return [_told(entry, names) for entry in entries]
+
+
+def _told(entry: Entry[Event], names: NamesNow) -> ToldEntry:
+    try:
+        pieces = read(entry.action, entry.details).said(entry.subject, names, entry.seq)
+    except (msgspec.MsgspecError, ValueError):
+        pieces = [f"entered {entry.action!r}, which cannot be read."]
+    linked = [each if isinstance(each, Piece) else Piece(each) for each in pieces]
+    return ToldEntry(entry, person(entry.actor), linked)
+
+
+def person(actor: str) -> str:
+    """Who it was, without the number of their token."""
+    if actor == LOCAL:
+        return "Somebody at this machine"
+    name, _, rest = actor.rpartition(" (")
+    if name == "command line":
+        return f"{rest.removesuffix(')')}, at the command line,"
+    return name or actor
