@@ -158,7 +158,7 @@ def finish_on_the_page(client, csrf, path, truth, yes=None):
 
 
 def closing(client, ident):
-    return structs.asdict(client.app.state.runtime.registry.newest(ReviewsClosed, ident).event.counts)
+    return structs.asdict(client.app.state.runtime.registry.newest(ReviewsClosed, subject=ident).event.counts)
 
 
 @pytest.mark.slow

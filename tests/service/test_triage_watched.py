@@ -56,7 +56,7 @@ def facts_of(client, path: str) -> dict:
 
 def closing(client, path: str) -> dict:
     ident = path.rpartition("/")[2]
-    return structs.asdict(client.app.state.runtime.registry.newest(ReviewsClosed, ident).event.counts)
+    return structs.asdict(client.app.state.runtime.registry.newest(ReviewsClosed, subject=ident).event.counts)
 
 
 def to_review(client, path: str) -> list[str]:

@@ -98,7 +98,7 @@ def test_a_pool_that_was_made_to_count_twice_is_noticed(registry, digest):
     for ident, more in {"a": {}, "b": {}, "c": {"pool_sha256": "q" * 64, "audit_rate": 0.5}}.items():
         made = selection(digest, 100, 3, **{"watched": True, "pool_sha256": "p" * 64, **more})
         by(registry, "eve").record_selection(ident * 16, made).result()
-    seq = registry.newest(SelectionMade, "b" * 16).seq
+    seq = registry.newest(SelectionMade, subject="b" * 16).seq
     assert verify(registry.database).problems == [
         f"entry {seq}: the same pool counts before",
         f"entry {seq + 1}: the pools before were audited at another rate",
@@ -118,6 +118,6 @@ def test_a_mark_that_comes_while_a_campaigns_pool_is_finished_counts(small_team,
     )
     done = small_team.ann.post(f"/selections/{pool}/finish")
     assert done.status_code == 200, done.text
-    ended = registry.newest(CampaignReviewed, pool)
+    ended = registry.newest(CampaignReviewed, subject=pool)
     assert ended.event.labels.count("1") == 1
     assert verify(registry.database).problems == []

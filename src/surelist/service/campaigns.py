@@ -138,7 +138,7 @@ def start(
         target=terms.target.describe(), pool_size=float(terms.target.pool or 0),
         **{**options, "schedule": begun.schedule}, earlier_looks=looks, state=begun.state, after=begun.after,
     )  # fmt: skip
-    return me.view.start_campaign(new_id(), event).result()
+    return me.view.append(new_id(), event).result()
 
 
 class Standing:

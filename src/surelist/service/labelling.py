@@ -111,7 +111,7 @@ def _started(me: Session, draft: Draft, seconds: int) -> Written[LabellingStarte
         me.spool.keep_result(ident, upload, seconds, columns, stage=str(len(sizes)))
     me.spool.keep_collection(ident, draft, seconds, columns)  # before the draw counts: it needs them
     try:
-        made = me.view.start_labelling(ident, event).result()
+        made = me.view.append(ident, event).result()
     except BaseException:
         me.spool.give_back(ident, draft)
         raise
@@ -363,5 +363,5 @@ def make_list(me: Session, ident: str) -> Path:
         output = escaped(output)  # people open it in a spreadsheet
     with removing(output):
         made = LabellingListed(shortlisted=listed, result_sha256=made_upload(output).sha256)
-        me.view.list_labelled(ident, made).result()
+        me.view.append(ident, made).result()
     return output

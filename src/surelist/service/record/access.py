@@ -168,10 +168,9 @@ def create_token(
 
     sql = "INSERT INTO tokens (id, name, role, policy, digest, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?)"
     values = [ident, name, role, policy, _digest(secret), token.created, expires]
-    written = book.registry.append(
-        book.may("admin"), ident, event, key=book.key,
-        after=lambda connection, _: connection.execute(sql, values),
-    ).result()  # fmt: skip
+    written = book.append(
+        ident, event, role="admin", after=lambda connection, _: connection.execute(sql, values)
+    ).result()
     if written.replayed:
         raise Conflict(
             "token: this one was made before. Its text was shown then and is not kept: revoke it and make "
@@ -195,8 +194,8 @@ def change_token(
             _require_other_admin(batch, token)
 
     sql = "UPDATE tokens SET role = ?, policy = ? WHERE id = ?"
-    book.registry.append(
-        book.may("admin"), ident, TokenChanged(role=role, policy=policy), key=book.key, before=before,
+    book.append(
+        ident, TokenChanged(role=role, policy=policy), role="admin", before=before,
         after=lambda connection, _: connection.execute(sql, [role, policy, ident]),
     ).result()  # fmt: skip
 
@@ -213,9 +212,7 @@ def revoke_token(book: Bound, ident: str, *, keep_admin: bool = False) -> None:
         connection.execute("UPDATE tokens SET revoked = ? WHERE id = ?", [entry.at, ident])
         connection.execute("DELETE FROM sessions WHERE token = ?", [ident])
 
-    book.registry.append(
-        book.may("admin"), ident, TokenRevoked(), key=book.key, before=before, after=after
-    ).result()
+    book.append(ident, TokenRevoked(), role="admin", before=before, after=after).result()
 
 
 def _in_use(batch: Batch, ident: str) -> Token:

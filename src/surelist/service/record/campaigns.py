@@ -193,7 +193,7 @@ def _compare(entry: Entry[Event], story: Story, campaign: str, after: CampaignSt
         story.problem(entry, f"the steps on record do not lead there: {', '.join(wrong)}")
 
 
-_STEPS = "'campaign.screened', 'campaign.reviewed', 'campaign.updated'"
+STEPS = (CampaignScreened, CampaignReviewed, CampaignUpdated)
 
 
 class Campaigns(Bound):
@@ -219,19 +219,12 @@ class Campaigns(Bound):
     def steps(self, ident: str) -> list[Entry[CampaignStep]]:
         """All steps so far, oldest first."""
         self.actor.require_all_policies()
-        return self.registry.select(f"{self._of_campaign} ORDER BY seq", [ident])
-
-    @property
-    def _of_campaign(self) -> str:
-        return f"WHERE action IN ({_STEPS}) AND {self.registry.database.json_text('campaign')} = ?"
+        return self.registry.entries(*STEPS, campaign=ident, limit=None, oldest=True)
 
     def withdrawn(self, ident: str) -> Entry[CampaignWithdrawn] | None:
         """The entry that withdrew a campaign's promise, if one did."""
         self.actor.require_all_policies()
-        return self.registry.newest(CampaignWithdrawn, ident)
-
-    def start_campaign(self, ident: str, event: CampaignStarted) -> Writing:
-        return self.registry.append(self.may("operator"), ident, event, key=self.key)
+        return self.registry.newest(CampaignWithdrawn, subject=ident)
 
     def add_step(
         self,
@@ -253,10 +246,7 @@ class Campaigns(Bound):
                 require_open(batch, subject, reviews_until)
             elif batch.query(ended, [step.campaign]):
                 raise Conflict(ENDED)
-            known = batch.query(f"SELECT count(*) FROM log {self._of_campaign}", [step.campaign])
-            if known[0][0] != before:
+            if self.registry.count(*STEPS, campaign=step.campaign, query=batch.query) != before:
                 raise Outdated("campaign: another step was made at the same moment. Load the page again.")
 
-        return self.registry.append(
-            self.may("operator"), subject, step, key=self.key, before=check, also=(step.campaign, alarm)
-        )
+        return self.append(subject, step, before=check, also=(step.campaign, alarm))

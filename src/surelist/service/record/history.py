@@ -142,7 +142,7 @@ class NamesNow:
         self._newest, self._marks = cache(history.registry.newest), marks or {}
 
     def _named(self, kind: type[E], subject: str) -> E | None:
-        entry = self._newest(kind, subject)
+        entry = self._newest(kind, subject=subject)
         return None if entry is None else entry.event
 
     def policy(self, digest: str) -> Piece:

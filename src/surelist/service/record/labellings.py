@@ -14,6 +14,7 @@ import msgspec
 from surelist._numerals import count
 from surelist.service.errors import Conflict
 from surelist.service.record.event import Entry, Event, Names, Words, counted
+from surelist.service.record.events import PolicySaved
 from surelist.service.record.log import Batch
 from surelist.service.record.record import Bound, Outdated, Writing
 from surelist.workflows.labelling_record import Answered, Told
@@ -158,14 +159,8 @@ class Labellings(Bound):
 
     def policy_of(self, labelling: str) -> str | None:
         """The policy that a labelling led to first, if it was saved."""
-        saved = f"action = 'policy.saved' AND {self.registry.database.json_text('labelling')} = ?"
-        rows = self.registry.database.read(
-            f"SELECT subject FROM log WHERE {saved} ORDER BY seq LIMIT 1", [labelling]
-        )
-        return str(rows[0][0]) if rows else None
-
-    def start_labelling(self, ident: str, event: LabellingStarted) -> Writing:
-        return self.registry.append(self.may("operator"), ident, event, key=self.key)
+        saved = self.registry.entries(PolicySaved, labelling=labelling, limit=1, oldest=True)
+        return saved[0].subject if saved else None
 
     def tell_labels(
         self, ident: str, told: Told, now: str, before: AnswersSoFar, marked: int | None = None
@@ -187,15 +182,11 @@ class Labellings(Bound):
             ):
                 raise Outdated("labels: somebody else has just sent others. Load the page again.")
 
-        return self.registry.append(
-            self.may("operator"), ident, event, key=self.key, before=check,
+        return self.append(
+            ident, event, before=check,
             after=lambda connection, entry: connection.execute(
                 "INSERT INTO progress (labelling, seq, marks) VALUES (?, ?, ?) "
                 "ON CONFLICT (labelling) DO UPDATE SET seq = excluded.seq, marks = excluded.marks",
                 [ident, entry.seq, now],
             ),
         )  # fmt: skip
-
-    def list_labelled(self, ident: str, event: LabellingListed) -> Writing:
-        """The certified list of a collection was made."""
-        return self.registry.append(self.may("operator"), self.labelling(ident).subject, event, key=self.key)

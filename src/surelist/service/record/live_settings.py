@@ -38,14 +38,14 @@ def checked(values: Mapping[str, object]) -> LiveSettings:
 
 def latest(log: Log) -> LiveSettings:
     """What was chosen last; nothing where nobody ever did."""
-    last = log.newest(SettingsChanged, SUBJECT)
+    last = log.newest(SettingsChanged, subject=SUBJECT)
     return LiveSettings() if last is None else last.event.settings
 
 
 def change(book: Bound, before: Mapping[str, object], values: Mapping[str, object]) -> None:
     """Put new values on record; nothing where they are what they were."""
-    actor = book.may("admin")
+    book.may("admin")
     was = msgspec.convert({name: before[name] for name in values}, LiveSettings)
     event = SettingsChanged(settings=checked(values), before=was)
     if event.settings != event.before:
-        book.registry.append(actor, SUBJECT, event, key=book.key).result()
+        book.append(SUBJECT, event, role="admin").result()

@@ -12,7 +12,7 @@ import asyncio
 import hashlib
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -292,23 +292,43 @@ class Log:
         return [Entry(*row) for row in rows]
 
     def entries(
-        self,
-        kind: type[E] | None = None,
-        subject: str | None = None,
-        limit: int | None = 100,
-        before: int | None = None,
-    ) -> list[Entry[E]]:
-        """Entries of the log, newest first; all of them without a limit."""
-        action = None if kind is None else kind.action
-        asked = {"action = ?": action, "subject = ?": subject, "seq < ?": before}
-        given = {sql: value for sql, value in asked.items() if value is not None}
-        where = f"WHERE {' AND '.join(given)} " if given else ""
-        most, values = ("", []) if limit is None else (" LIMIT ?", [limit])
-        return self.select(f"{where}ORDER BY seq DESC{most}", [*given.values(), *values])
+        self, *kinds: type[E], subject: str | None = None, limit: int | None = 100,
+        before: int | None = None, oldest: bool = False, query: Callable[..., Rows] | None = None,
+        **texts: str | bool,
+    ) -> list[Entry[E]]:  # fmt: skip
+        """Entries of these kinds, or of all, newest first or ``oldest``; all of them without a limit.
 
-    def newest(self, kind: type[E], subject: str) -> Entry[E] | None:
-        """The latest entry of a kind about a subject, if there is one."""
-        return next(iter(self.entries(kind, subject, limit=1)), None)
+        ``texts`` are what their details say; True stands for anything.
+        """
+        where, values = self._where(kinds, {"subject = ?": subject, "seq < ?": before}, texts)
+        most = "" if limit is None else " LIMIT ?"
+        order = f"ORDER BY seq{'' if oldest else ' DESC'}{most}"
+        return self.select(f"{where} {order}", [*values, *([] if limit is None else [limit])], query)
+
+    def count(self, *kinds: type[Event], query: Callable[..., Rows], **texts: str | bool) -> int:
+        """How many entries of these kinds there are."""
+        where, values = self._where(kinds, {}, texts)
+        return int(query(f"SELECT count(*) FROM log {where}", values)[0][0])
+
+    def _where(
+        self, kinds: Sequence[type[Event]], asked: Mapping[str, object], texts: Mapping[str, str | bool]
+    ) -> tuple[str, list[object]]:
+        """The kinds stand in it as text, so that the database knows which index serves."""
+        named = [f"'{kind.action}'" for kind in kinds]
+        parts = [f"action = {named[0]}" if len(named) == 1 else f"action IN ({', '.join(named)})"]
+        given = {sql: value for sql, value in asked.items() if value is not None}
+        for name, text in texts.items():
+            part = self.database.json_text(name)
+            if text is True:
+                parts.append(f"{part} IS NOT NULL")
+            else:
+                given[f"{part} = ?"] = text
+        every = [*(parts if named else parts[1:]), *given]
+        return f"WHERE {' AND '.join(every)}" if every else "", list(given.values())
+
+    def newest(self, *kinds: type[E], subject: str) -> Entry[E] | None:
+        """The latest entry of these kinds about a subject, if there is one."""
+        return next(iter(self.entries(*kinds, subject=subject, limit=1)), None)
 
     def latest(self, kind: type[E], subjects: Sequence[str]) -> dict[str, Entry[E]]:
         """The latest entry of a kind about each of these subjects, of those that have one."""
@@ -320,7 +340,7 @@ class Log:
         return found
 
     def one(self, kind: type[E], subject: str, what: str) -> Entry[E]:
-        entry = self.newest(kind, subject)
+        entry = self.newest(kind, subject=subject)
         if entry is None:
             raise NotFound(f"{what}: there is none named {subject[:80]!r} on record.")
         return entry

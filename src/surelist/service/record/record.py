@@ -18,7 +18,7 @@ from surelist.errors import SurelistError
 from surelist.promises.policy import Policy
 from surelist.service.errors import Conflict, Forbidden
 from surelist.service.record.database import Database
-from surelist.service.record.event import Entry
+from surelist.service.record.event import E, Entry
 from surelist.service.record.events import PolicyDescribed, PolicyRetired, PolicySaved, PolicyWithdrawn
 from surelist.service.record.log import Batch, Key, Log, Written
 from surelist.service.record.marks import MarksOnRecord
@@ -172,6 +172,12 @@ class Bound:
         else:
             self.actor.require_policy(policy)
         return self.actor.name
+
+    def append(
+        self, subject: str, event: E, *, role: str = "operator", policy: str | None = None, **how: Any
+    ) -> Future[Written[E]]:
+        """One entry by this actor, if they may: see ``may``, and ``Log.append`` for ``how``."""
+        return self.registry.append(self.may(role, policy), subject, event, key=self.key, **how)
 
     def replayed(self) -> Entry[Any] | None:
         """What is on record under the idempotency key already, if the request was the same."""

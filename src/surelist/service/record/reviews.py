@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from surelist.errors import InvalidInput
 from surelist.service.errors import NotFound
 from surelist.service.record import events
@@ -20,7 +18,7 @@ from surelist.service.record.event import Entry, Event
 from surelist.service.record.labellings import LabellingStarted
 from surelist.service.record.log import Batch
 from surelist.service.record.marks import CODES, QUALIFIED, Marks
-from surelist.service.record.record import ENDS, Bound, Outdated, Writing, require_open
+from surelist.service.record.record import Bound, Outdated, Writing, require_open
 from surelist.workflows.watching import PoolNumbers
 
 LONGEST_NOTE = 4000
@@ -62,9 +60,7 @@ class Reviewing(Bound):
         return entry
 
     def _reviewable(self, ident: str) -> Entry[Reviewable] | None:
-        reviewable = "'selection.made', 'campaign.screened', 'labelling.started'"
-        where = f"WHERE subject = ? AND action IN ({reviewable}) LIMIT 1"
-        return next(iter(self.registry.select(where, [ident])), None)
+        return self.registry.newest(events.SelectionMade, CampaignScreened, LabellingStarted, subject=ident)
 
     def seen(self, ident: str) -> Entry[Reviewable] | None:
         """What is reviewed, if it is on record and this actor may see it."""
@@ -95,18 +91,14 @@ class Reviewing(Bound):
 
     def reviews_closed(self, selection: str) -> Entry[events.ReviewsClosed | CampaignReviewed] | None:
         """The entry that ended the reviews of a selection, if one did."""
-        where = f"WHERE subject = ? AND action IN ({ENDS}) ORDER BY seq DESC LIMIT 1"
-        return next(iter(self.registry.select(where, [self.subject(selection).subject])), None)
+        subject = self.subject(selection).subject
+        return self.registry.newest(events.ReviewsClosed, CampaignReviewed, subject=subject)
 
     def closings(self, policy: str, query: Callable[..., Rows] | None = None) -> dict[str, PoolNumbers]:
         """What the finished reviews of a policy's selections show, by selection."""
         self.actor.require_policy(policy)
-        rows = (query or self.registry.database.read)(
-            "SELECT subject, details FROM log WHERE action = 'reviews.closed' "
-            f"AND {self.registry.database.policy_of_selection} = ?",
-            [policy],
-        )
-        return {name: msgspec.json.decode(text, type=events.ReviewsClosed).counts for name, text in rows}
+        ended = self.registry.entries(events.ReviewsClosed, policy=policy, limit=None, query=query)
+        return {entry.subject: entry.event.counts for entry in ended}
 
     def notes(self, selection: str, candidate: str) -> list[Note]:
         """The notes about a candidate, oldest first."""
@@ -135,7 +127,6 @@ class Reviewing(Bound):
 
         A later mark of the same candidate by the same person replaces the earlier one.
         """
-        self.actor.require("operator")
         made = self.subject(selection).event
         for candidate, mark in reviews.items():
             if "\0" in candidate:
@@ -152,10 +143,9 @@ class Reviewing(Bound):
             require_open(batch, selection)
             _require_room(batch, selection, set(reviews), made.most_reviewed)
 
-        return self.registry.append(
-            self.actor.name, selection,
-            events.ReviewsReceived(reviews=len(rows), qualified=qualified, sha256=sha256),
-            key=self.key, before=before,
+        return self.append(
+            selection, events.ReviewsReceived(reviews=len(rows), qualified=qualified, sha256=sha256),
+            policy=getattr(made, "policy", None), before=before,
             after=lambda connection, entry: connection.many(
                 "INSERT INTO reviews (selection, candidate, qualified, seq) VALUES (?, ?, ?, ?)",
                 [(selection, candidate, mark, entry.seq) for candidate, mark in rows],
@@ -164,13 +154,12 @@ class Reviewing(Bound):
 
     def write_note(self, selection: str, candidate: str, text: str) -> Writing:
         """A note about a candidate: the log holds its hash, so that a changed one shows."""
-        self.actor.require("operator")
-        self.subject(selection)
+        made = self.subject(selection).event
         if not text.strip() or len(text) > LONGEST_NOTE:
             raise InvalidInput("note", expected=f"1 to {LONGEST_NOTE:,} characters", got=f"{len(text):,}")
         event = events.NoteWritten(sha256=events.hash_of([candidate, text]))
-        return self.registry.append(
-            self.actor.name, selection, event, key=self.key,
+        return self.append(
+            selection, event, policy=getattr(made, "policy", None),
             after=lambda connection, entry: connection.execute(
                 "INSERT INTO notes (selection, candidate, text, seq) VALUES (?, ?, ?, ?)",
                 [selection, candidate, text, entry.seq],
@@ -191,9 +180,7 @@ class Reviewing(Bound):
                 raise Outdated("reviews: another pool was finished at the same moment. Try again.")
 
         event = events.ReviewsClosed(policy=policy, counts=closing.counts)
-        return self.registry.append(
-            self.may("operator", policy), selection, event, key=self.key, before=before, also=(policy, alarm)
-        )
+        return self.append(selection, event, policy=policy, before=before, also=(policy, alarm))
 
     def forget_list(self, selection: str, reason: str) -> Writing:
         """The candidates of a selection are no longer kept: their notes go, and the record says when."""

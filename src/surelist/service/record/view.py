@@ -7,6 +7,7 @@ of everything else it can neither read nor write anything.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import chain
 
 from surelist.reports.evidence import Look, Question
@@ -18,8 +19,6 @@ from surelist.service.record.labellings import Labellings
 from surelist.service.record.log import Batch, Key
 from surelist.service.record.record import Actor, Outdated, Registry, SavedPolicy, Writing, policy_hash
 from surelist.service.record.reviews import Reviewing
-
-LAST = 2**62  # above every sequence number
 
 
 class View(Campaigns, Labellings, Reviewing):
@@ -73,24 +72,24 @@ class View(Campaigns, Labellings, Reviewing):
 
         def earlier(batch: Batch) -> Entry[events.PolicySaved] | None:
             """The very same file saved again is the same policy."""
-            same = "WHERE subject = ? AND action = 'policy.saved'"
-            return next(iter(self.registry.select(same, [digest], batch.query)), None)
+            return next(
+                iter(self.registry.entries(events.PolicySaved, subject=digest, query=batch.query)), None
+            )
 
         sql = "INSERT INTO salts (policy, secret) VALUES (?, ?)"
-        return self.registry.append(
-            self.may("operator"), digest, saved, key=self.key, earlier=earlier,
+        return self.append(
+            digest, saved, earlier=earlier,
             after=lambda connection, _: connection.execute(sql, [digest, secret]) if secret else None,
         )  # fmt: skip
 
     def describe_policy(self, policy: str, name: str, note: str) -> Writing:
         """Another name and note; what it was called before stays on record."""
-        actor, digest = self.may("operator", policy), self.policy(policy).hash
         event = events.PolicyDescribed(name=name, note=note)
-        return self.registry.append(actor, digest, event, key=self.key)
+        return self.append(self.policy(policy).hash, event, policy=policy)
 
     def retire_policy(self, policy: str, reason: str) -> Writing:
-        return self.registry.append(
-            self.may("admin", policy), policy, events.PolicyRetired(reason=reason), key=self.key,
+        return self.append(
+            policy, events.PolicyRetired(reason=reason), role="admin", policy=policy,
             before=lambda batch: batch.require_active(policy),
         )  # fmt: skip
 
@@ -105,29 +104,20 @@ class View(Campaigns, Labellings, Reviewing):
         self, policy: str | None = None, limit: int = 100, before: int | None = None
     ) -> list[Entry[events.SelectionMade]]:
         """Newest first, of one policy or of all that may be seen."""
-        if policy is None and self.actor.policies is None:
-            return self.registry.entries(events.SelectionMade, limit=limit, before=before)
         if policy is not None:
             self.actor.require_policy(policy)
-        of_policy = (
-            f"WHERE action = 'selection.made' AND {self.registry.database.policy_of_selection} = ? "
-            "AND seq < ? ORDER BY seq DESC LIMIT ?"
-        )
-        policies = (policy,) if policy is not None else self.actor.policies or ()
-        made = [self.registry.select(of_policy, [each, before or LAST, limit]) for each in policies]
+        policies = self.actor.policies if policy is None else (policy,)
+        find = partial(self.registry.entries, events.SelectionMade, limit=limit, before=before)
+        if policies is None:
+            return find()
+        made = [find(policy=each) for each in policies]
         return sorted(chain(*made), key=lambda entry: -entry.seq)[:limit]
 
     def watched(self, policy: str) -> list[Entry[events.SelectionMade]]:
         """The selections that count for or against a policy's promise, in the order of screening."""
         self.actor.require_policy(policy)
-        return self.registry.select(f"WHERE {self._counts} ORDER BY seq", [policy])
-
-    @property
-    def _counts(self) -> str:
-        """SQL for the selections of a policy that count."""
-        database = self.registry.database
-        watched = f"{database.json_text('watched')} IS NOT NULL"
-        return f"action = 'selection.made' AND {watched} AND {database.policy_of_selection} = ?"
+        find = self.registry.entries
+        return find(events.SelectionMade, policy=policy, watched=True, limit=None, oldest=True)
 
     def unfinished(self, kept: Sequence[str]) -> list[Entry[events.SelectionMade]]:
         """Selections whose reviews have not ended: those that count, and these; newest first."""
@@ -157,17 +147,15 @@ class View(Campaigns, Labellings, Reviewing):
 
         def check(batch: Batch) -> None:
             batch.require_active(event.policy)
-            known = f"SELECT count(*) FROM log WHERE {self._counts}"
-            if after is not None and batch.query(known, [event.policy]) != [(after,)]:
+            known = partial(self.registry.count, events.SelectionMade, policy=event.policy, watched=True)
+            if after is not None and known(query=batch.query) != after:
                 raise Outdated("pool: another one was screened at the same moment. Try again.")
 
-        actor = self.may("operator", event.policy)
-        return self.registry.append(actor, ident, event, key=self.key, before=check)
+        return self.append(ident, event, policy=event.policy, before=check)
 
     def describe_selection(self, ident: str, name: str, note: str) -> Writing:
-        self.actor.require("operator")
-        selection, event = self.selection(ident).subject, events.SelectionDescribed(name=name, note=note)
-        return self.registry.append(self.actor.name, selection, event, key=self.key)
+        event = events.SelectionDescribed(name=name, note=note)
+        return self.append(ident, event, policy=self.selection(ident).event.policy)
 
     def read_titles(self, entries: Sequence[Entry[events.SelectionMade]]) -> None:
         """Read at once what these selections are called, for ``title`` and ``note``."""
