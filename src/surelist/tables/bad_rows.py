@@ -12,9 +12,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, get_args
 
 import narwhals as nw
+from msgspec import Struct
 
 from surelist import _check as check
-from surelist._dataclasses import dataclass
 from surelist._names import MARKED, option
 from surelist.errors import InvalidInput, TableWarning
 from surelist.tables.engines import Frame
@@ -31,16 +31,14 @@ MOST_GROUPS = 10_000
 Counts = dict[tuple[Any, ...], int]
 
 
-@dataclass(frozen=True)
-class Example:
+class Example(Struct, frozen=True):
     """A row that does not fit: its number as people count, where rows have an order, and its values."""
 
     row: int | None
     values: Mapping[str, object]
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """Something about a table that does not fit.
 
     ``kind`` says what: score, label, missing label, missing group, unknown group, missing id,

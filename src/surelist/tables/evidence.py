@@ -13,11 +13,11 @@ from typing import Any, TypedDict, Unpack
 
 import narwhals as nw
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist._arrays import Column
-from surelist._dataclasses import dataclass
 from surelist._names import option
 from surelist.errors import InvalidInput
 from surelist.score_summary import Reached, RowSummary, summarise
@@ -31,8 +31,7 @@ from surelist.tables.thresholds import with_ranks
 LISTED = ROWS + "_listed"
 
 
-@dataclass(frozen=True)
-class CalibrationRows:
+class CalibrationRows(Struct, frozen=True):
     """The evidence of a table, per group, and what had to be done to its rows."""
 
     evidence: Mapping[str | None, TableEvidence]
@@ -106,8 +105,7 @@ class _Scores:
         return self.binned.count_reached(self.limits)
 
 
-@dataclass(frozen=True)
-class TableEvidence:
+class TableEvidence(Struct, frozen=True):
     """One group's evidence, asked of the engine. Implements what ``promises`` calls evidence."""
 
     rows: int
@@ -211,8 +209,7 @@ def calibration_rows(
     return CalibrationRows(evidence, totals[bad_rows.LABEL_MISSING], totals[bad_rows.UNUSABLE])
 
 
-@dataclass(frozen=True)
-class PooledRows:
+class PooledRows(Struct, frozen=True):
     """The qualified rows of all pools, what was counted of all rows, and how many pools there are.
 
     ``unscored`` of the pools have no row with a score: nobody of them can be listed.

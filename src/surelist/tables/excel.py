@@ -16,7 +16,9 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from surelist._dataclasses import dataclass, replace
+from msgspec import Struct
+
+from surelist._dataclasses import replace
 from surelist._names import option
 from surelist.errors import InvalidInput, MissingDependency
 from surelist.tables.csv_text import LOOKS_LIKE_A_TOTAL, MOST_TITLES, NUMBER, require_no_total
@@ -47,8 +49,7 @@ class SheetNeeded(InvalidInput):
     sheets: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Sheet:
+class Sheet(Struct, frozen=True):
     """One sheet: its columns with their types as SQL, and the rows below the names, without empty ones."""
 
     kinds: dict[str, str]

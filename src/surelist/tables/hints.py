@@ -7,9 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any, get_args
 
+from msgspec import Struct, field
+
 from surelist import _check as check
 from surelist._check import DecimalMark
-from surelist._dataclasses import dataclass, field
+from surelist._dataclasses import dataclass
 from surelist._names import option
 from surelist.errors import InvalidInput
 
@@ -89,8 +91,7 @@ NESTED = "a list or an object"
 NAMED, SHORT = 5, 60  # hidden columns that are named; letters of a name that are shown
 
 
-@dataclass(frozen=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """What a table was before it was one: the sheet or the text, and where its rows are there.
 
     ``header`` is the spreadsheet row of the names; ``skipped`` are rows after it that hold nothing.
@@ -105,7 +106,7 @@ class Origin:
     encoding: str = "utf-8"
     delimiter: str = ","
     header: int = 1
-    skipped: tuple[int, ...] = field(default=(), repr=False)
+    skipped: tuple[int, ...] = ()
     errors: int | None = 0
     error_cells: tuple[str, ...] = ()
     hidden: int = 0

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from surelist._dataclasses import dataclass
+from msgspec import Struct
 
 SPACES = " \u00a0\u202f\u2009"  # as spreadsheets write them between thousands
 _SEPARATORS = {"": "", ".": "[.]", ",": "[,]", " ": f"[{SPACES}]", "'": "['\u2019]"}
@@ -19,8 +19,7 @@ _SIGN = "[+\u2212-]?"
 BLANK_PATTERN = f"^{_BLANK}$"
 
 
-@dataclass(frozen=True)
-class NumberStyle:
+class NumberStyle(Struct, frozen=True):
     """One way to write numbers. The default is what every engine reads by itself."""
 
     decimal: str = "."
@@ -70,8 +69,7 @@ class Shape(NamedTuple):
     zero: bool
 
 
-@dataclass(frozen=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """How often a shape occurs, and one text that has it."""
 
     count: int
@@ -82,8 +80,7 @@ class Ambiguous(Exception):
     """A column that can be read in two ways; the message is the fact, without the column's name."""
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """How a column is to be read, with an example of it, and how many texts are no numbers."""
 
     style: NumberStyle

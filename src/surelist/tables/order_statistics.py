@@ -19,9 +19,10 @@ from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from surelist._dataclasses import dataclass, replace
+from surelist._dataclasses import replace
 from surelist.errors import InvalidInput, SurelistError
 from surelist.score_summary import BINS, USUAL, Scale
 from surelist.tables.engines import Frame, plain
@@ -59,8 +60,7 @@ class Parts(NamedTuple):
 NOTHING = Parts(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
 
 
-@dataclass(frozen=True, eq=False)
-class Cut:
+class Cut(Struct, frozen=True, eq=False):
     """Bins of a scale, ``depth`` for each of its own: of all scores, or of those of one interval."""
 
     scale: Scale = USUAL
@@ -72,8 +72,7 @@ class Cut:
         return bin_of(self.scale, self.depth)
 
 
-@dataclass(frozen=True, eq=False)
-class Interval:
+class Interval(Struct, frozen=True, eq=False):
     """Scores of one group from ``low`` to ``high``: how many, how many lie above, and whose bin they are.
 
     Of one score that was fetched, and that one row has, ``first`` is its value in the column asked for.

@@ -10,8 +10,9 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from msgspec import Struct, field
 
-from surelist._dataclasses import dataclass, field, replace
+from surelist._dataclasses import replace
 from surelist.pool_counts import PoolCounts, count_scores
 from surelist.score_summary import BINS
 from surelist.tables import bad_rows
@@ -31,8 +32,7 @@ Sizes = dict[tuple[Any, ...], tuple[int, int]]  # rows with and without a score,
 Rows = list[tuple[Any, ...]]
 
 
-@dataclass(frozen=True)
-class PoolScores:
+class PoolScores(Struct, frozen=True):
     """Sizes, and how scores lie about the marks: by group, and by pool and group where that was asked for.
 
     ``listed`` has how many reach their group's threshold, where that came along.
@@ -44,8 +44,7 @@ class PoolScores:
     listed: dict[tuple[Any, ...], int] | None = None
 
 
-@dataclass(frozen=True)
-class Counting:
+class Counting(Struct, frozen=True):
     """Queries of few rows each, which may run beside others, and what their rows say."""
 
     frames: tuple[Frame, ...]

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import narwhals as nw
+from msgspec import Struct
 from narwhals.dtypes import DType
 
 from surelist._check import DecimalMark
-from surelist._dataclasses import dataclass, replace
+from surelist._dataclasses import replace
 from surelist.errors import InvalidInput
 from surelist.filters import ACCEPT, TRIAGE
 from surelist.tables.csv_text import names_in, origin_of
@@ -54,8 +55,7 @@ _NAMES = {
 }
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(Struct, frozen=True):
     """One column: how many values are there, are numbers, are 0/1, are different; and what they look like.
 
     ``lowest`` and ``highest`` are those of its numbers, ``read`` says how these are written where that is
@@ -86,8 +86,7 @@ class Column:
         return bool(self.filled) and self.binary == self.filled
 
 
-@dataclass(frozen=True)
-class Profile:
+class Profile(Struct, frozen=True):
     """A table at a glance."""
 
     format: str

@@ -11,9 +11,9 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from surelist._dataclasses import dataclass
 from surelist.errors import InvalidInput
 from surelist.score_summary import USUAL
 from surelist.tables import bad_rows
@@ -29,8 +29,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class RankedRows:
+class RankedRows(Struct, frozen=True):
     """Rows at ranks: their numbers where rows have an order, their ids where they have none; scores, and how
     many score as high or higher."""
 

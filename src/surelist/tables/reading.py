@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import narwhals as nw
+from msgspec import Struct
 from narwhals.dtypes import DType
 
 from surelist._check import DecimalMark
-from surelist._dataclasses import dataclass
 from surelist._names import option
 from surelist.errors import InvalidInput
 from surelist.tables import numbers
@@ -35,8 +35,7 @@ NO_LABEL = frozenset(["nan", "n/a", "n.a.", "na", "null", "?", *_ERRORS])
 Counts = tuple[tuple[str, int], ...]
 
 
-@dataclass(frozen=True)
-class NumberReading:
+class NumberReading(Struct, frozen=True):
     """How the numbers of a text column were read, and where there is none."""
 
     column: str
@@ -58,8 +57,7 @@ class NumberReading:
         return f"{self.column}: {'; '.join(parts)}." if parts else ""
 
 
-@dataclass(frozen=True)
-class LabelReading:
+class LabelReading(Struct, frozen=True):
     """Which values of a column mean qualified, and how often each value occurs; blank ones are missing.
 
     ``qualified`` and ``unlabelled`` are the texts as they are in the table, so that rows count as they
@@ -83,8 +81,7 @@ class LabelReading:
         return f"{self.column}: {_said(self.positive)} qualified ({_rows(yes)}){rest}{empty}{words}."
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """What was understood of a table, in sentences; nothing where it is plain."""
 
     file: str | None = None

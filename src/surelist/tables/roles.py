@@ -14,9 +14,9 @@ from functools import reduce
 from typing import Any
 
 import narwhals as nw
+from msgspec import Struct, field
 from narwhals.dtypes import DType
 
-from surelist._dataclasses import dataclass, field
 from surelist.errors import InvalidInput
 from surelist.tables.engines import Frame
 from surelist.tables.hints import NESTED
@@ -32,8 +32,7 @@ EXACT_INTEGER = 1 << 53
 _IS_2_TO_53 = "^[^1-9]*" + "[^0-9]*".join(("9", "007", "199", "254", "740", "992")) + "[^0-9]*$"
 
 
-@dataclass(frozen=True)
-class Columns:
+class Columns(Struct, frozen=True):
     """A table and the expressions for the roles its columns play."""
 
     table: Table

@@ -12,9 +12,9 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from surelist._dataclasses import dataclass
 from surelist.score_summary import REACH, USUAL, Bins, Reached, Scale
 from surelist.tables import bad_rows
 from surelist.tables import order_statistics as order
@@ -28,8 +28,7 @@ MOST_LINES = 1 << 18  # that come back before groups are counted on their own: a
 Thresholds = Mapping[Any, Sequence[float]]  # by group as the table has it; None without groups
 
 
-@dataclass(frozen=True)
-class GroupBins:
+class GroupBins(Struct, frozen=True):
     """One group's rows: how many in each state, usable ones in bins, and the bins of those qualified."""
 
     states: Mapping[int, int]

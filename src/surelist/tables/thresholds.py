@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
+from msgspec import Struct
 
-from surelist._dataclasses import dataclass, replace
+from surelist._dataclasses import replace
 from surelist.errors import InvalidInput
 from surelist.filters import Filter, GroupFilter, Threshold
 from surelist.tables.engines import Frame
@@ -15,8 +16,7 @@ from surelist.tables.roles import GROUP, POOL, PREFIX, RANK, ROW, ROWS, TIE, Col
 from surelist.ties import HEX_DIGITS
 
 
-@dataclass(frozen=True)
-class Limit:
+class Limit(Struct, frozen=True):
     """One group's threshold, tie digits and reason, as literals or as columns joined by pool."""
 
     group: str | None
@@ -25,8 +25,7 @@ class Limit:
     reason: nw.Expr
 
 
-@dataclass(frozen=True)
-class RowLimits:
+class RowLimits(Struct, frozen=True):
     """All groups' limits of one filter."""
 
     filter: Filter

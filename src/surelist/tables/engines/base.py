@@ -20,8 +20,8 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from msgspec import Struct
 
-from surelist._dataclasses import dataclass
 from surelist._files import remove, unfinished, writing
 from surelist.tables.numbers import NumberStyle
 from surelist.ties import HEX_DIGITS
@@ -45,8 +45,7 @@ def plain(row: Iterable[object]) -> tuple[Any, ...]:
     return tuple(None if is_missing(v) else v.item() if hasattr(v, "item") else v for v in row)
 
 
-@dataclass(frozen=True)
-class Files:
+class Files(Struct, frozen=True):
     """Files of one format that are one table."""
 
     paths: list[str]
@@ -61,8 +60,7 @@ class Files:
         return self.base is not None
 
 
-@dataclass(frozen=True)
-class Beside:
+class Beside(Struct, frozen=True):
     """Queries to run while another result is written; ``accept`` raises where nothing may appear."""
 
     frames: Sequence[Frame]
