@@ -77,14 +77,14 @@ def test_of_many_scores_the_same_are_looked_at_on_both_sides():
     assert not hold_rows(rows.round(4), others.round(4))
 
 
-def test_a_fifth_of_the_rows_among_many_unlabelled_scores_is_noticed():
+def test_some_of_the_rows_among_many_unlabelled_scores_are_noticed():
+    """Whichever rows they are: every fifth, every other but the first, or one in fifty."""
     rng = np.random.default_rng(13)
     scores, labels = population(rng, 500)
     others, _ = population(rng, 500_000)
-    with pytest.raises(sl.InvalidInput, match="hold some of the calibration rows' own"):
-        sl.calibrate(
-            scores, labels, sl.Expected(5, 100), unlabelled=np.concatenate([scores[::5], others[100:]])
-        )
+    for shared in (scores[::5], scores[1::2], scores[1::50]):
+        with pytest.raises(sl.InvalidInput, match="hold some of the calibration rows' own"):
+            sl.calibrate(scores, labels, sl.Expected(5, 100), unlabelled=np.concatenate([shared, others]))
     sl.calibrate(scores, labels, sl.Expected(5, 100), unlabelled=others)
     sl.calibrate(scores.round(4), labels, sl.Expected(5, 100), unlabelled=others.round(4))
 

@@ -300,7 +300,7 @@ def hold_rows(rows: Floats, others: Floats) -> bool:
 
     Of draws from one population both lie anywhere; of somebody who was given twice one lies here, one there.
     """
-    rows, others = (_some(each, len(rows) + len(others)) for each in (rows, others))
+    rows, others = (some_of(each, len(rows) + len(others)) for each in (rows, others))
     values, times = np.unique(np.concatenate([rows, others]), return_counts=True)
     mine, own = np.unique(rows, return_counts=True)
     pairs = values[times == 2]
@@ -308,7 +308,7 @@ def hold_rows(rows: Floats, others: Floats) -> bool:
     return twins_apart(apart, len(pairs), len(rows), len(others)) <= BY_CHANCE
 
 
-def _some(scores: Floats, total: int) -> Floats:
+def some_of(scores: Floats, total: int) -> Floats:
     """Of many scores some, whichever side they are on: those whose bits, scrambled, are low."""
     if total <= SORTED:
         return scores

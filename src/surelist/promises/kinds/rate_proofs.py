@@ -26,14 +26,13 @@ from surelist.bounds.sampled import audit_count, edge_count
 from surelist.errors import InvalidInput
 from surelist.promises import phrases
 from surelist.promises.array_summary import at_places
-from surelist.promises.evidence import SORTED, Evidence
+from surelist.promises.evidence import Evidence, some_of
 from surelist.promises.kinds.counts import CountPromise, Counts, RatePromise
 from surelist.promises.phrases import counted, number, percent
 from surelist.promises.promise import Level, Proof
 from surelist.promises.state import Certificate, Certified, Cutoff, Requirement, Step, refuse
 
 MOST_ROWS = 20_000  # beyond, the exact rule's list is within a percent or two
-PROBES = 128  # rows that are looked for among many unlabelled scores, before the scores that come twice are
 
 
 class RankChain(Proof, tag="rank-chain", frozen=True):
@@ -97,8 +96,8 @@ def certify_chain(evidence: Evidence, target: RatePromise, level: Level) -> Cert
     if chain.first > len(hits):
         return None
     sizes = np.array([block.size for block in chain.blocks], dtype=np.int64)
-    step = 1 if len(unlabelled) <= SORTED else -(-len(scores) // PROBES)
-    edges, shared = at_places(unlabelled, len(unlabelled) - sizes, scores[::step])  # where each block ends
+    probes = some_of(scores, len(scores) + len(unlabelled))  # without one among them none would be refused
+    edges, shared = at_places(unlabelled, len(unlabelled) - sizes, probes)  # where each block ends
     if shared:
         evidence.require_others()
     ordered = np.sort(scores)
