@@ -110,7 +110,7 @@ class DuckDB(Engine):
             if self.was_interrupted(error):
                 raise
             return None  # what it stumbled over is said by whoever looks closely
-        return None if np.ma.is_masked(read["score"]) else (read["score"], read["code"])
+        return None if hasattr(read["score"], "mask") else (read["score"], read["code"])
 
     def columns(self, frame: Frame, numbers: Collection[str]) -> dict[str, Any]:
         raw = frame.to_native().fetchnumpy()
@@ -180,8 +180,8 @@ def _project(frame: Frame, sql: str) -> Frame:
 
 
 def _filled(values: Any, number: bool) -> Any:
-    """DuckDB gives a masked array where there are nulls."""
-    data, mask = np.ma.getdata(values), np.ma.getmaskarray(values)
+    """DuckDB gives a masked array where there are nulls; without one, numpy.ma is not loaded."""
+    data, mask = np.asarray(values), np.broadcast_to(getattr(values, "mask", False), values.shape)
     if number:
         filled: Any = np.array(data, dtype=np.float64) if mask.any() else data.astype(np.float64, copy=False)
         filled[mask] = np.nan
