@@ -296,3 +296,59 @@ def test_rates_by_attribute_count_those_accepted(local_client):
     report = client.get(page.url.path + "/report").text
     assert "For people to look at" in report
     assert "A candidate is accepted when" in report
+
+
+def test_a_rate_of_many_digits_stays_the_same(local_client):
+    client, csrf, policy = local_client, page_of(local_client), triage_policy(local_client)
+    screen(client, csrf, policy, 5, audit_rate="33.3333333")
+    later = facts_of(client, screen(client, csrf, policy, 6)[0].url.path)
+    assert (later["audit_rate"], later.get("watched")) == (33.3333333 / 100, True)
+
+
+@pytest.mark.parametrize("finished", [True, False])
+def test_a_pool_whose_reviews_are_known_does_not_count_later(local_client, finished):
+    client, csrf, policy = local_client, page_of(local_client), triage_policy(local_client)
+    screen(client, csrf, policy, 5, watch="")  # a trial run, and nothing is known
+    path = screen(client, csrf, policy, 6, watch="")[0].url.path
+    if finished:
+        client.post(path + "/finish", data={**csrf, "missing": "1"})
+    else:
+        reviewed(
+            client, csrf, path, dict.fromkeys(to_review(client, path), True), to_review(client, path)[:1]
+        )
+    trial, known = (
+        facts_of(client, screen(client, csrf, policy, seed, audit_rate="30")[0].url.path) for seed in (5, 6)
+    )
+    assert trial["watched"]
+    assert "its reviews are known" in known["not_watched"]
+    assert intact(client)
+
+
+def test_numbers_that_do_not_go_together_are_refused_though_an_earlier_pool_waits(local_client):
+    client = local_client
+    scores, labels = judged(1, 1_000)
+    past = ("past.csv", text(score=scores, qualified=labels.astype(int)), "text/csv")
+    query = {"promise": "recall", "share": 0.8}
+    policy = client.post("/api/v1/calibrate", params=query, files={"past": past}).json()["hash"]
+    first, second = (
+        f"/api/v1/selections/{sent(client, policy, seed, audit_rate=RATE)[0].json()['selection']['id']}/finish"
+        for seed in (5, 6)
+    )
+    refused = client.post(second, json={"missed": {"nobody": 1}, "missing": True})
+    assert refused.status_code == 400
+    assert "a whole number" in refused.text
+    for each in (second, first):
+        assert client.post(each, json={"missed": 1, "missing": True}).status_code == 200
+    assert standing(client, policy)["pools"] == 2
+
+
+def test_the_record_tells_what_the_audit_showed(local_client):
+    client, csrf, policy = local_client, page_of(local_client), triage_policy(local_client)
+    made = sent(client, policy, 6, audit_rate=RATE)[0].json()["selection"]["id"]
+    finish, none = f"/api/v1/selections/{made}/finish", dict.fromkeys(LISTS, 0)
+    for unaudited in (3, {}, none | {"look": 99}):
+        refused = client.post(finish, json={"missed": none, "unaudited": unaudited})
+        assert refused.json()["error"]["field"] == "unaudited"
+    told = {"missed": none | {"accept": 30}, "unaudited": none | {"reject": 2}}
+    assert client.post(finish, json=told).status_code == 200
+    assert "; in the audit 30 qualified, 2 without a review." in client.get("/record", params=csrf).text

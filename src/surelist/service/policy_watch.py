@@ -47,6 +47,8 @@ def record_watched(view: View, ident: str, made: SelectionMade) -> Written[Selec
     reason = watching.cannot_count(policy, made.candidates, made.groups, made.audit_rate)
     if reason is None and any(each.event.pool_sha256 == made.pool_sha256 for each in before):
         reason = "this very pool was screened before, and counts once."
+    if reason is None and view.pool_reviewed(made.policy, made.pool_sha256):
+        reason = "this very pool was screened before and left out, and its reviews are known."
     if reason is None and before and (rate := before[0].event.audit_rate) != made.audit_rate:
         reason = f"the pools before were audited at {rate}, and this one at {made.audit_rate}."
     event = replace(made, watched=reason is None, not_watched=reason)
@@ -54,12 +56,12 @@ def record_watched(view: View, ident: str, made: SelectionMade) -> Written[Selec
 
 
 class AuditOffer(NamedTuple):
-    """What a pool's page offers: an audit, at which rate in percent where that was fixed before.
+    """What a pool's page offers: an audit, at which rate where that was fixed before.
 
     ``three``: of everyone on three lists, else of those who are not listed.
     """
 
-    fixed: str | None
+    fixed: float | None
     three: bool
 
 
@@ -69,7 +71,7 @@ def audit_offer(view: View, saved: SavedPolicy) -> AuditOffer | None:
         return None
     before = view.watched(saved.hash)
     rate = before[0].event.audit_rate if before else None
-    return AuditOffer(None if rate is None else f"{100 * rate:.6g}", saved.policy.three_ways)
+    return AuditOffer(rate, saved.policy.three_ways)
 
 
 @retried
@@ -107,6 +109,8 @@ def finish(
     if audit is not None:
         drawn = made.audit_groups if made.lists else None
         counts = replace(counts, missed=audit[0], unaudited=audit[1], drawn=drawn)
+    if made.watched:  # alone, as it may wait for pools before it: raises where its numbers do not go together
+        watching.watch(saved.policy, [WatchedPool(ident, counts, made.audit_rate)])
     closing = Closing(ident, saved.hash, counts, until, len(closings))
     after = watching.watch(saved.policy, watched_pools(view, saved.hash, {**closings, ident: counts}))
     alarm = None
@@ -129,22 +133,23 @@ def _audit_counts(
             "missed", "expected how many of those drawn for the audit are qualified; the API takes it."
         )
     if made.lists:
-        return _by_list(made, missed), _by_list(made, unaudited or dict.fromkeys(LISTS, 0), missed)
+        open_ones = dict.fromkeys(LISTS, 0) if unaudited is None else unaudited
+        return _by_list(made, "missed", missed), _by_list(made, "unaudited", open_ones, missed)
     said = total_of(missed) + total_of(unaudited)
     if said > made.drawn:
         raise InvalidInput("missed", f"{made.drawn:,} were drawn for the audit, and {said:,} are counted.")
     return missed, unaudited or 0
 
 
-def _by_list(made: SelectionMade, said: Count, beside: Count = 0) -> Count:
+def _by_list(made: SelectionMade, name: str, said: Count, beside: Count = 0) -> Count:
     """What is said of those drawn from a triage, for each of its lists."""
     if not isinstance(said, dict) or said.keys() != set(LISTS):
-        raise InvalidInput("missed", f"expected a number for each list of the triage: {', '.join(LISTS)}.")
+        raise InvalidInput(name, f"expected a number for each list of the triage: {', '.join(LISTS)}.")
     for each, drawn in made.audit_groups.items():
         counted = said[each] + (beside[each] if isinstance(beside, dict) else 0)
         if counted > drawn:
             raise InvalidInput(
-                "missed", f"{drawn:,} of {each!r} were drawn for the audit, and {counted:,} are counted."
+                name, f"{drawn:,} of {each!r} were drawn for the audit, and {counted:,} are counted."
             )
     return said
 

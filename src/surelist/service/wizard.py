@@ -172,7 +172,7 @@ def audit_asked(offer: AuditOffer | None, form: FormData, ident: str | None) -> 
             "this promise is watched by reviews of some who are not listed, and reviews go by candidate "
             "ids. Choose their column, or do not let this pool count.",
         )
-    return share_in(offer.fixed or str(form.get("audit_rate") or ""), "audit_rate", "the share to review")
+    return offer.fixed or share_in(str(form.get("audit_rate") or ""), "audit_rate", "the share to review")
 
 
 def asked_like(policy: Policy) -> AskedPromise | None:

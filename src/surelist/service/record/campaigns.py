@@ -123,7 +123,7 @@ class CampaignReviewed(Event, frozen=True, kw_only=True):
             campaign.close(self.pool)
 
     def said(self, subject: str, names: Names, seq: int) -> Words:
-        return finished(names.reviewed(subject), self.labels.count("1"), self.labels.count("?"))
+        return finished(names.reviewed(subject), (self.labels.count("1"), self.labels.count("?")))
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         outcomes = list(story.close(entry).values())

@@ -277,9 +277,10 @@ class ReviewsClosed(Event, frozen=True, kw_only=True):
     counts: PoolNumbers
 
     def said(self, subject: str, names: Names, seq: int) -> Words:
-        return finished(
-            names.reviewed(subject), total_of(self.counts.qualified), total_of(self.counts.unreviewed)
-        )
+        counts = self.counts
+        audit = None if counts.missed is None else (total_of(counts.missed), total_of(counts.unaudited))
+        listed = (total_of(counts.qualified), total_of(counts.unreviewed))
+        return finished(names.reviewed(subject), listed, audit)
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         outcomes, counts = story.close(entry), self.counts
@@ -303,10 +304,14 @@ class ReviewsClosed(Event, frozen=True, kw_only=True):
             story.problem(entry, "what the reviews are said to show is not what they show")
 
 
-def finished(reviewed: Piece, qualified: int, unreviewed: int) -> Words:
-    """The reviews of a list have ended."""
-    missing = f", {count(unreviewed)} without a review" if unreviewed else ""
-    return ["finished the reviews of ", reviewed, f": {count(qualified)} qualified{missing}."]
+def finished(reviewed: Piece, listed: tuple[int, int], audit: tuple[int, int] | None = None) -> Words:
+    """The reviews of a list have ended: how many are qualified and how many not reviewed, there and drawn."""
+    said = [
+        f"{count(qualified)} qualified" + (f", {count(missing)} without a review" if missing else "")
+        for qualified, missing in (listed, audit or (0, 0))
+    ]
+    drawn = "" if audit is None else f"; in the audit {said[1]}"
+    return ["finished the reviews of ", reviewed, f": {said[0]}{drawn}."]
 
 
 class NoteWritten(Event, frozen=True, kw_only=True):

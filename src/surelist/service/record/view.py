@@ -119,6 +119,15 @@ class View(Campaigns, Labellings, Reviewing):
         find = self.registry.entries
         return find(events.SelectionMade, policy=policy, watched=True, limit=None, oldest=True)
 
+    def pool_reviewed(self, policy: str, sha256: str) -> bool:
+        """Whether this very pool was screened by the policy before, and reviews of it are in or finished."""
+        self.actor.require_policy(policy)
+        made = self.registry.entries(events.SelectionMade, policy=policy, pool_sha256=sha256, limit=None)
+        names = [each.subject for each in made]
+        return any(
+            self.registry.latest(kind, names) for kind in (events.ReviewsReceived, events.ReviewsClosed)
+        )
+
     def unfinished(self, kept: Sequence[str]) -> list[Entry[events.SelectionMade]]:
         """Selections whose reviews have not ended: those that count, and these; newest first."""
         open_ones = (
