@@ -159,3 +159,22 @@ def test_a_blank_row_of_a_sheet_is_skipped_and_rows_count_from_one(capsys):
     Path("sheet.csv").write_text(text + ",,1\n")
     assert run(["validate", "record", "v.json", "sheet.csv"]) == 2
     assert "in row 201" in capsys.readouterr().err
+
+
+def test_what_does_not_fit_is_named_as_the_command_line_knows_it(capsys):
+    assert run(START) == 0
+    assert run(["validate", "next", "v.json", "-o", "sheet.csv"]) == 0
+    filled("sheet.csv")
+    Path("stranger.csv").write_text(f"surelist_row,label\n{ROWS + 5},1\n")
+    capsys.readouterr()
+    for sheet, said in (
+        ("stranger.csv", f"column 'surelist_row': row {ROWS + 5} was not drawn; use the sheet of next"),
+        ("decided.csv", "rows: decided.csv has no column 'surelist_row'"),
+    ):
+        assert run(["validate", "record", "v.json", sheet]) == 2
+        assert f"error: {said}" in capsys.readouterr().err
+    assert run(["stop", "record", "v.json", "sheet.csv"]) == 2
+    assert capsys.readouterr().err == "error: state: v.json is not a surelist stop test file.\n"
+    assert run(["validate", "record", "v.json", "sheet.csv"]) == 0
+    assert run(["validate", "next", "v.json", "-o", "more.csv"]) == 0
+    assert "Nothing is to be labelled: see report." in capsys.readouterr().out

@@ -51,7 +51,8 @@ class SheetGroup(HelpfulGroup):
 
             rows = next_sheet(str(self.name), state, output, **given)
             there = f"{rows:,} {what} to label are in {output}."
-            said = there if rows else "Nothing is to be labelled: see status."
+            shown = "status" if "status" in self.commands else "report"
+            said = there if rows else f"Nothing is to be labelled: see {shown}."
             say(json_, said, rows=rows, sheet=str(output) if rows else None)
 
         return self._with_help("next", next_)

@@ -85,8 +85,8 @@ class Saved(Displayed, Generic[Kept]):
     def loads(cls, text: str, name: str | Path = "state") -> Self:
         """Go on where ``dumps`` stopped; anything unknown or contradictory is an error."""
         kept = cls.__new__(cls)
+        state = parse(text, cls._shape, FORMAT, f"state: {name}")
         with _in_file(name):
-            state = parse(text, cls._shape, FORMAT, f"state: {name}")
             state.verify()
             kept._resume(state)  # type: ignore[arg-type]
         return kept

@@ -101,6 +101,9 @@ def record_sheet(
     given = _read_sheet(sheet, label)
     with updating(state):
         work = STATES[command].load(state)
+        asked = work.order if isinstance(work, StopTest) else work.ask().tolist()
+        if strangers := sorted(given.keys() - work.told.keys() - set(asked)):
+            raise InvalidInput(f"column {ROW!r}", f"row {strangers[0]} was not drawn; use the sheet of next.")
         before, changed = len(work.told), _changed(work.told, given)
         if changed and not correct:
             raise InvalidInput("labels", _difference(changed))
@@ -215,9 +218,6 @@ def report(test: StopTest | Validation, output: Path) -> None:
 def _tell_in_order(
     test: StopTest, by_row: Mapping[int, float | None], changed: Changed, *, final: bool
 ) -> None:
-    strangers = sorted(set(by_row) - set(test.order))
-    if strangers:
-        raise InvalidInput(f"column {ROW!r}", f"row {strangers[0]} was not drawn; use the sheet of next.")
     test.correct([*changed], [now for _, now in changed.values()])
     if test.certified:  # the sheet holds what is known
         return
@@ -323,9 +323,9 @@ def write_rows(
 
 def _read_sheet(sheet: Path, label: str) -> dict[int, float | None]:
     """The labels of a sheet by row; None for a blank one."""
-    columns = read_text(sheet, {"id": ROW, "label": label})
+    columns = read_text(sheet, {"rows": ROW, "label": label})
     labels: dict[int, float | None] = {}
-    for line, (text, mark) in enumerate(zip(columns["id"], columns["label"], strict=True)):
+    for line, (text, mark) in enumerate(zip(columns["rows"], columns["label"], strict=True)):
         number = (text or "").strip()
         if not number and not (mark or "").strip():
             continue  # a blank row, as Excel may save it
