@@ -155,6 +155,7 @@ class Scale(Struct, frozen=True):
                 near, far = math.sqrt(near), math.sqrt(far)
             start, end = sorted((near * sign, far * sign))
         per_unit = BINS / (end - start) if end > start else 0.0
+        start = start if per_unit else 0.0  # as where the range is wider than any number: all in one bin
         exponent = max(math.frexp(max(abs(lowest), abs(highest)))[1], SMALLEST)
         factor = math.ldexp(FACTOR, -exponent)
         per_unit = per_unit if math.isfinite(per_unit) else 0.0

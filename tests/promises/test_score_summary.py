@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from scipy import stats
 
 import surelist as sl
@@ -138,3 +139,13 @@ def test_scores_at_places_are_those_of_a_sort(spread):
         found, same = at_places(scores, places, probes)
         assert np.array_equal(found, np.sort(scores)[places])
         assert same == shared
+
+
+def test_a_range_that_is_wider_than_any_number_is_one_bin():
+    rng = np.random.default_rng(16)
+    scores = rng.random(1_500)
+    labels, scores = rng.random(1_500) < scores**2, (scores - 0.5) * 3.9
+    usual, wide = (sl.calibrate(np.ldexp(scores, by), labels, sl.Expected(1, 300)) for by in (0, 1023))
+    steps = [policy.cutoffs[0].steps[0] for policy in (usual, wide)]
+    assert steps[1] == replace(steps[0], threshold=float(np.ldexp(steps[0].threshold, 1023)))
+    assert (wide.cutoffs[0].scores.total, wide.cutoffs[0].scores.auc) == (1_500, None)
