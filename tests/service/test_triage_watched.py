@@ -352,3 +352,15 @@ def test_the_record_tells_what_the_audit_showed(local_client):
     told = {"missed": none | {"accept": 30}, "unaudited": none | {"reject": 2}}
     assert client.post(finish, json=told).status_code == 200
     assert "; in the audit 30 qualified, 2 without a review." in client.get("/record", params=csrf).text
+
+
+def test_a_pool_of_which_nobody_is_to_be_reviewed_says_so(local_client):
+    client, csrf, policy = local_client, page_of(local_client), triage_policy(local_client)
+    pool = text(id=np.array(["c0"]), score=np.array([0.99]))
+    draft = client.post(f"/policies/{policy}/pool", data=csrf, files={"file": ("p.csv", pool)}).url.path
+    form = {**csrf, "score": "score", "id": "id", "watch": "1", "audit_rate": "1e-9"}
+    page = client.post(draft, data=form)
+    assert "To review: 0 between, whom people look at, and 0 drawn at random" in page.text
+    assert "waits to be finished: nobody is to be reviewed" in client.get(f"/policies/{policy}").text
+    assert client.post(page.url.path + "/finish", data=csrf).status_code == 200
+    assert standing(client, policy)["pools"] == 1
