@@ -360,7 +360,7 @@ def test_a_pool_of_which_nobody_is_to_be_reviewed_says_so(local_client):
     draft = client.post(f"/policies/{policy}/pool", data=csrf, files={"file": ("p.csv", pool)}).url.path
     form = {**csrf, "score": "score", "id": "id", "watch": "1", "audit_rate": "1e-9"}
     page = client.post(draft, data=form)
-    assert "To review: 0 between, whom people look at, and 0 drawn at random" in page.text
+    assert "To review: 0 drawn at random, on whichever list, and 0 others between" in page.text
     assert "waits to be finished: nobody is to be reviewed" in client.get(f"/policies/{policy}").text
     assert client.post(page.url.path + "/finish", data=csrf).status_code == 200
     assert standing(client, policy)["pools"] == 1
