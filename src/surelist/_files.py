@@ -33,7 +33,7 @@ Shape = TypeVar("Shape")
 Count = Annotated[int, Meta(ge=0)]
 Chance = Annotated[float, Meta(gt=0, lt=1)]
 Part = Annotated[float, Meta(ge=0, le=1)]  # of something
-Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]  # SHA-256, or as many random bits
+Digest = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]  # SHA-256, or as many random bits
 _locks = threading.local()
 _unfinished: set[Path] = set()  # temporary files and folders of this process
 

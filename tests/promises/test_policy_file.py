@@ -263,3 +263,14 @@ def test_policies_are_compared_by_what_they_know_and_travel():
     assert sl.Expected(5, 100) == sl.Expected(5, 100) != sl.Expected(6, 100)
     assert len({sl.Expected(5, 100), sl.Expected(5, 100), sl.Recall(0.9)}) == 2
     assert policy != policy.withdraw("a test")
+
+
+def test_a_digest_in_a_policy_file_is_64_digits_and_nothing_else():
+    scores = np.random.default_rng(17).random(500)
+    policy = sl.calibrate(scores, (scores > 0.5) * 3.0, sl.Value(30, pool_size=100))
+    text = policy_file.dumps(policy)
+    cutoff = json.loads(text)["cutoffs"][0]
+    for digest in (cutoff["fingerprint"], cutoff["proof"]["draw"]):
+        for wrong in (digest[:-1], digest + "\\n"):
+            with pytest.raises(sl.PolicyFileError, match="regex"):
+                sl.Policy.loads(text.replace(digest, wrong))

@@ -22,7 +22,7 @@ from surelist.errors import InvalidInput, PolicyFileError, SurelistError
 
 FORMAT: Literal[1] = 1
 Share = Annotated[float, Meta(gt=0, lt=1)]
-Mark = Annotated[str, Meta(pattern="^[01-]$")]
+Mark = Annotated[str, Meta(pattern=r"^[01-]\Z")]
 Rate = Annotated[float, Meta(gt=0, le=1)]
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(gt=0)]

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from surelist import _numerals as numerals
 from surelist._arrays import Ints
-from surelist._files import hold
+from surelist._files import Digest, hold
 from surelist.bounds.pools import EThreshold, stake_for
 from surelist.errors import NotCertifiable
 from surelist.promises import phrases
@@ -115,7 +115,7 @@ class Average(Proof, frozen=True):
     spread: float
     stake: float
     uniform: float
-    draw: str
+    draw: Digest
     peak: float
     last: float
 
