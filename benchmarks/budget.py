@@ -215,6 +215,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--sets", nargs="+", default=list(CELLS))
+    parser.add_argument("--promises", nargs="+", default=["precision", "recall"])
     parser.add_argument("--rules", nargs="+", default=["surelist", "top b", "SUPG", *PACKAGES])
     parser.add_argument("--runs", type=int, default=50)
     parser.add_argument("--rival-runs", type=int, default=10)
@@ -225,7 +226,7 @@ def main() -> None:
     cells = [
         {"data": each, "promise": promise, "share": share, "labels": labels, "alpha": ALPHA}
         for name in given.sets for each in (name, f"{name}, hidden")
-        for promise, share, budgets in CELLS[name] for labels in budgets
+        for promise, share, budgets in CELLS[name] if promise in given.promises for labels in budgets
     ]  # fmt: skip
     own: dict[str, Callable[..., Any]] = {"surelist": ours, "top b": top, "SUPG": supg}
     answers: dict[str, list[dict[str, Any]]] = {}

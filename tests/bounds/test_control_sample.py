@@ -9,8 +9,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from surelist.bounds import control_sample
 from surelist.bounds.control_sample import (
     MARGIN,
+    _cells,
     _drops_at,
     _last_of_each,
     _levels,
@@ -68,6 +70,35 @@ def test_level_over_every_number_of_relevant_items(case, known):
     assert all(drop <= count for count, drop in enumerate(rule.drops))
 
 
+@pytest.mark.parametrize("known", [0, 9])
+@pytest.mark.parametrize("case", [(6, 5, Fraction(4, 5), 0.9), (12, 10, Fraction(7, 9), 0.7)])
+def test_no_more_is_dropped_than_there_are_where_alpha_is_near_one(case, known):
+    """A nominal level above 1 dropped 5 of 3, and the level said was 0."""
+    size, drawn, recall, alpha = case
+    rule = control_rule(*case, known)
+    assert all(drop <= count for count, drop in enumerate(rule.drops))
+    exact = level(size, drawn, recall, rule.drops, known)
+    assert exact <= Fraction(str(alpha))
+    assert float(exact) == pytest.approx(rule.level, abs=1e-10)
+
+
+@pytest.mark.parametrize("known", [0, 3, 10])
+@pytest.mark.parametrize("case", [(60, 20, Fraction(1, 2), 0.15), (60, 30, Fraction(2, 3), 0.1)])
+def test_of_many_u_looked_at_together_the_first_goes_with_the_last_r(case, known, monkeypatch):
+    """As in large collections: the level holds at every R."""
+    size, drawn, recall, alpha = case
+    monkeypatch.setattr(control_sample, "FINE", 2)
+    monkeypatch.setattr(control_sample, "COARSER", 4)
+    relevant, missable = _cells(size, recall, known)
+    at = np.searchsorted(relevant, np.arange(size + 1))  # the cell of every R
+    each = (np.arange(size + 1) + known) * (1 - recall).numerator // (1 - recall).denominator
+    assert (missable[at] <= each).all()
+    assert len(relevant) < len(np.unique(each))
+    wide = control_rule.__wrapped__(*case, known)
+    assert level(size, drawn, recall, wide.drops, known) <= wide.level + 1e-10 <= alpha
+    assert max(wide.drops) >= 0
+
+
 @pytest.mark.parametrize("known", [0, 3, 10])
 @pytest.mark.parametrize("case", [CASES[0], CASES[2], CASES[3], CASES[6], (30, 12, Fraction(9, 10), 0.2)])
 def test_no_drop_could_be_allowed_from_one_count_less_on(case, known):
@@ -104,7 +135,8 @@ def test_with_the_same_number_missable_more_relevant_items_fail_more_often(known
     """So the last R of each u decides."""
     size, drawn, recall = 60, 20, Fraction(4, 5)
     drops = np.array(control_rule(size, drawn, recall, 0.1, known).drops)
-    levels = _levels(size, drawn, recall, drops, np.arange(size + 1), known)
+    everyone = np.arange(size + 1)
+    levels = _levels(size, drawn, drops, everyone, (everyone + known) // 5)
     same = np.diff((np.arange(size + 1) + known) // 5) == 0
     assert (np.diff(levels)[same] >= -1e-12).all()
     last = _last_of_each(size, recall, known)

@@ -15,7 +15,7 @@ there, and for collections too large to go through every R, the drop is that of 
 One a for all leaves most R far below alpha, since drops are whole numbers. So each drop is then allowed from
 the smallest n+ on for which the level still holds at every R. Drops never fall as n+ grows, and never exceed
 it; so the chance of a failure rises with R while u stays the same, and only the last R of each u is looked
-at.
+at. It falls as u grows: of large collections many u are looked at together, the first with the last R.
 
 ``known`` qualified rows are on the list for sure beside the N, which are those that were not labelled before,
 or those of a block above which everyone is listed: u = floor((1-r) (R + known)). A drop of all n+ ends the
@@ -43,9 +43,11 @@ TABLE = 10  # work that one number of a table of n+ and drops counts for: it tak
 MARGIN = 1e-7  # of alpha: more than the recursion can lose
 NEAR = 7.0  # standard deviations of n+ gone through: what lies beyond is far below the margin
 NOMINAL, STEPS = 400, 600  # a is solved in steps of alpha / 400, up to 1.5 alpha
+SURE = 1 - 1e-9  # no nominal level reaches 1, which what cannot be dropped has
 FIRST = 420  # the step tried first: a little more than is usually the answer
 CHUNK = 4096  # numbers of relevant items gone through side by side
 STRIDE = 32  # numbers of relevant items in the sample gone through side by side
+FINE, COARSER = 4000, 1500  # so many u one by one; those beyond in cells that grow by 1/1500
 NO_DROP = -1  # not even the lowest sampled relevant item certifies
 
 
@@ -80,14 +82,15 @@ def control_rule(size: int, drawn: int, recall: Fraction, alpha: float, known: i
     plug_in, allowed = _plug_in(size, drawn, recall, binomial), alpha * (1 - MARGIN)
 
     def drops_at(step: int) -> Ints:
-        drops = _drops_at(*plug_in, binomial, alpha * step / NOMINAL) if step else binomial
+        drops = _drops_at(*plug_in, binomial, min(alpha * step / NOMINAL, SURE)) if step else binomial
         return drops if known is None else np.maximum.accumulate(drops)
 
-    def levels(step: int, relevant: Ints) -> Floats:
-        return _levels(size, drawn, recall, drops_at(step), relevant)
+    def levels(step: int, cells: Ints) -> Floats:
+        return _levels(size, drawn, drops_at(step), *cells)
 
-    relevant = np.arange(size + 1) if known is None else _last_of_each(size, recall, 0)
-    drops = drops_at(_solve(levels, relevant, allowed))
+    everyone = np.arange(size + 1)
+    cells = np.stack([everyone, _missable(everyone, recall)]) if known is None else _cells(size, recall, 0)
+    drops = drops_at(_solve(levels, cells, allowed))
     if known is None:
         return ControlRule(tuple(drops.tolist()), control_level(size, drawn, recall, drops))
     return _Drops(size, drawn, recall, known).used_up(drops, allowed)
@@ -111,20 +114,31 @@ def _last_of_each(size: int, recall: Fraction, known: int) -> Ints:
     return np.flatnonzero(np.diff(missable))
 
 
-def _solve(levels: Callable[[int, Ints], Floats], relevant: Ints, allowed: float) -> int:
-    """The largest step of a that keeps the level for these R.
+def _cells(size: int, recall: Fraction, known: int) -> Ints:
+    """Rows R and u that bound the chance of a failure at every R: of many u next to each other, the first,
+    with the last R of them all."""
+    last = _last_of_each(size, recall, known)
+    steps = np.arange(1, 1 + max(0.0, COARSER * math.log(max(1, len(last)) / FINE)))
+    wide = (FINE * np.exp(steps / COARSER)).astype(np.int64)
+    begins = np.concatenate([np.arange(min(FINE, len(last))), wide[wide < len(last)]])
+    ends = np.append(begins[1:], len(last)) - 1
+    return np.stack([last[ends], _missable(last[begins] + known, recall)])
+
+
+def _solve(levels: Callable[[int, Ints], Floats], cells: Ints, allowed: float) -> int:
+    """The largest step of a that keeps the level for these R and u.
 
     A smaller a drops no more, so no R fails more often: what kept the level once keeps it below, and only
     the R that did not are gone through again.
     """
     low, high, middle = 0, STEPS + 1, FIRST
     while high - low > 1:
-        at = levels(middle, relevant)
+        at = levels(middle, cells)
         worst = float(at.max(initial=0.0))
         if worst <= allowed:
             low = middle
         else:
-            relevant, high = relevant[at > allowed], middle
+            cells, high = cells[:, at > allowed], middle
         guess = math.floor(middle * allowed / worst) if worst > 0 else high  # nearly linear in a
         middle = min(max(guess, low + 1), high - 1)
     return low
@@ -140,9 +154,8 @@ class _Drops(Struct, frozen=True):
 
     def used_up(self, drops: Ints, allowed: float) -> ControlRule:
         """Each drop allowed from the smallest n+ on that keeps the level at every R."""
-        relevant = _last_of_each(self.size, self.recall, self.known)
-        missable = _missable(relevant + self.known, self.recall)
-        level = _levels(self.size, self.drawn, self.recall, drops, relevant, self.known)
+        relevant, missable = _cells(self.size, self.recall, self.known)
+        level = _levels(self.size, self.drawn, drops, relevant, missable)
         for drop in range(self.drawn + 1):
             least = max(drop, int(np.argmax(drops >= drop - 1)))
             most = int(np.argmax(drops >= drop)) if drops[-1] >= drop else self.drawn + 1
@@ -193,7 +206,8 @@ def control_level(
     size: int, drawn: int, recall: Fraction, drops: tuple[int, ...] | Ints, known: int = 0
 ) -> float:
     """The largest chance of a failure over every R in 0..N."""
-    return float(_levels(size, drawn, recall, np.asarray(drops), np.arange(size + 1), known).max())
+    relevant = np.arange(size + 1)
+    return float(_levels(size, drawn, np.asarray(drops), relevant, _missable(relevant + known, recall)).max())
 
 
 def _missable(relevant: Ints, recall: Fraction) -> Ints:
@@ -241,10 +255,10 @@ def _window(size: int, drawn: int) -> float:
     return min(size, 2 * NEAR * size * math.sqrt(0.25 / drawn) + 60)
 
 
-def _levels(size: int, drawn: int, recall: Fraction, drops: Ints, relevant: Ints, known: int = 0) -> Floats:
-    """Sum over n+ of P(n+ | R) P(fail | n+, R) for each R."""
-    parts = [relevant[at : at + CHUNK] for at in range(0, len(relevant), CHUNK)]
-    levels = (_level_part(size, drawn, drops, part, _missable(part + known, recall)) for part in parts)
+def _levels(size: int, drawn: int, drops: Ints, relevant: Ints, missable: Ints) -> Floats:
+    """Sum over n+ of P(n+ | R) P(fail | n+, R) for each R, of which so many may be missed."""
+    parts = [slice(at, at + CHUNK) for at in range(0, len(relevant), CHUNK)]
+    levels = (_level_part(size, drawn, drops, relevant[part], missable[part]) for part in parts)
     return np.concatenate([np.zeros(0), *levels])
 
 
