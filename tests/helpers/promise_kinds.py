@@ -89,7 +89,7 @@ KINDS: dict[str, Callable[[], sl.Policy]] = {
     "weights": lambda: made(TARGET, shift=sl.DensityRatio(1 - SCORES / 2, 1.0)),
     "collection, at least": lambda: labelled(sl.AtLeast(100)),
     "collection, recall": lambda: labelled(sl.Recall(0.8), 600),
-    "collection, recall of rare ones": lambda: labelled(sl.Recall(0.8), 600, LABELS & (SCORES > 0.8)),
+    "collection, recall of rare ones": lambda: labelled(sl.Recall(0.95), 600, LABELS & (SCORES > 0.8)),
     "collection, precision": lambda: labelled(sl.Precision(0.5), 600),
     "collection, triage": lambda: labelled(sl.Triage(0.5, reject_recall=0.8), 900),
     "few labels, expected": lambda: labelled(TARGET),
