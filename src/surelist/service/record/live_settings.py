@@ -11,9 +11,10 @@ from collections.abc import Mapping
 import msgspec
 
 from surelist.errors import InvalidInput
-from surelist.service.record.events import LONGEST_KEEP, LONGEST_TITLE, LiveSettings, SettingsChanged
+from surelist.service.record.events import SettingsChanged
 from surelist.service.record.log import Log
 from surelist.service.record.record import Bound
+from surelist.service.record.setting_values import LONGEST_KEEP, LONGEST_TITLE, LiveSettings
 
 SUBJECT = "settings"
 NAMES = LiveSettings.__struct_fields__
