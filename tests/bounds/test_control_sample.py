@@ -70,6 +70,14 @@ def test_level_over_every_number_of_relevant_items(case, known):
     assert all(drop <= count for count, drop in enumerate(rule.drops))
 
 
+@pytest.mark.parametrize("known", [0, 10])
+@pytest.mark.parametrize("case", CASES)
+def test_the_drop_of_so_many_is_that_of_the_whole_table(case, known):
+    drops = control_rule(*case, known).drops
+    for hits, drop in enumerate(drops):
+        assert control_rule(*case, known, hits).drops[hits] == drop
+
+
 @pytest.mark.parametrize("known", [0, 9])
 @pytest.mark.parametrize("case", [(6, 5, Fraction(4, 5), 0.9), (12, 10, Fraction(7, 9), 0.7)])
 def test_no_more_is_dropped_than_there_are_where_alpha_is_near_one(case, known):
@@ -216,6 +224,14 @@ def test_the_figures_of_the_contract():
     assert control_rule(2000, 600, Fraction(19, 20), 0.1, 40).needed == 19
     assert int(np.argmax(binomial_drops(600, Fraction(19, 20), 0.1) >= 0)) == 45
     assert 0.098 < rule.level <= 0.1
+
+
+def test_the_chance_on_the_set_of_the_label_budget():
+    """329 of 11,165 qualify; k of them are among 100 of the pilot, and 1,900 are drawn."""
+    for known in range(0, 40, 3):
+        drops = np.array(control_rule(11_065, 1900, Fraction(9, 10), 0.05, known).drops)
+        chance = _levels(11_065, 1900, drops, np.array([329 - known]), np.array([32]))
+        assert 0.04 < chance[0] <= 0.05
 
 
 def test_too_large_to_enumerate_is_the_binomial_rule():

@@ -68,12 +68,17 @@ class ControlRule(Struct, frozen=True):
 
 
 @lru_cache(maxsize=64)
-def control_rule(size: int, drawn: int, recall: Fraction, alpha: float, known: int | None = 0) -> ControlRule:
+def control_rule(
+    size: int, drawn: int, recall: Fraction, alpha: float, known: int | None = 0, hits: int | None = None
+) -> ControlRule:
     """The rule for ``drawn`` items out of ``size``; see the module for the proof.
 
-    ``known`` None: without what one a for all leaves, as older files were certified.
+    ``known`` None: without what one a for all leaves, as older files were certified. ``hits``: only the drop
+    of so many is asked for, which none above it changes.
     """
     size, drawn = _as_sample(size, drawn)
+    if drawn == size and known is not None:  # nobody is missed, wherever the list ends
+        return ControlRule(tuple(range(drawn + 1)), 0.0)
     binomial = binomial_drops(drawn, recall, alpha)
     if drawn == size:  # everyone is in the sample, so nobody is missed
         binomial[1:] = np.maximum(binomial[1:], 0)
@@ -93,7 +98,7 @@ def control_rule(size: int, drawn: int, recall: Fraction, alpha: float, known: i
     drops = drops_at(_solve(levels, cells, allowed))
     if known is None:
         return ControlRule(tuple(drops.tolist()), control_level(size, drawn, recall, drops))
-    return _Drops(size, drawn, recall, known).used_up(drops, allowed)
+    return _Drops(size, drawn, recall, known).used_up(drops, allowed, drawn if hits is None else hits)
 
 
 def block_drop(size: int, drawn: int, recall: Fraction, level: Fraction, kept: int, hits: int) -> int:
@@ -102,7 +107,7 @@ def block_drop(size: int, drawn: int, recall: Fraction, level: Fraction, kept: i
 
     Where it is too large to go through every R: the drops that hold whatever R is.
     """
-    if drawn and (rule := control_rule(size, drawn, recall, float(level), kept)).level is not None:
+    if drawn and (rule := control_rule(size, drawn, recall, float(level), kept, hits)).level is not None:
         return rule.drops[hits]
     return min(hits, allowed_hits(size, may_miss(recall, kept + hits), drawn, level))
 
@@ -152,11 +157,11 @@ class _Drops(Struct, frozen=True):
     recall: Fraction
     known: int
 
-    def used_up(self, drops: Ints, allowed: float) -> ControlRule:
-        """Each drop allowed from the smallest n+ on that keeps the level at every R."""
+    def used_up(self, drops: Ints, allowed: float, largest: int) -> ControlRule:
+        """Each drop up to the largest allowed from the smallest n+ on that keeps the level at every R."""
         relevant, missable = _cells(self.size, self.recall, self.known)
         level = _levels(self.size, self.drawn, drops, relevant, missable)
-        for drop in range(self.drawn + 1):
+        for drop in range(largest + 1):
             least = max(drop, int(np.argmax(drops >= drop - 1)))
             most = int(np.argmax(drops >= drop)) if drops[-1] >= drop else self.drawn + 1
             while most > least:
