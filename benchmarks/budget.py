@@ -216,6 +216,8 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--sets", nargs="+", default=list(CELLS))
     parser.add_argument("--promises", nargs="+", default=["precision", "recall"])
+    parser.add_argument("--shares", nargs="+", type=float, help="only these")
+    parser.add_argument("--labels", nargs="+", type=int, help="only these budgets")
     parser.add_argument("--rules", nargs="+", default=["surelist", "top b", "SUPG", *PACKAGES])
     parser.add_argument("--runs", type=int, default=50)
     parser.add_argument("--rival-runs", type=int, default=10)
@@ -226,7 +228,9 @@ def main() -> None:
     cells = [
         {"data": each, "promise": promise, "share": share, "labels": labels, "alpha": ALPHA}
         for name in given.sets for each in (name, f"{name}, hidden")
-        for promise, share, budgets in CELLS[name] if promise in given.promises for labels in budgets
+        for promise, share, budgets in CELLS[name]
+        if promise in given.promises and (not given.shares or share in given.shares)
+        for labels in budgets if not given.labels or labels in given.labels
     ]  # fmt: skip
     own: dict[str, Callable[..., Any]] = {"surelist": ours, "top b": top, "SUPG": supg}
     answers: dict[str, list[dict[str, Any]]] = {}
