@@ -165,15 +165,6 @@ def test_the_level_of_any_drops_whatever(seed):
         assert found == pytest.approx(float(level(size, drawn, recall, drops)), abs=1e-12)
 
 
-def test_older_files_have_the_drops_of_one_level_for_all():
-    for case in CASES[2:4]:
-        rule = control_rule(*case, None)
-        assert float(level(*case[:3], rule.drops)) == pytest.approx(rule.level, abs=1e-10)
-        more = control_rule(*case).drops
-        assert rule.level <= case[3]
-        assert sum(more) >= sum(rule.drops)
-
-
 def test_through_every_relevant_set_and_every_sample():
     """N = 9: the list is everyone at or above the threshold and the sample; failures counted one by one."""
     size, drawn, recall, alpha = 9, 5, Fraction(1, 2), 0.35
@@ -220,7 +211,6 @@ def test_the_nominal_level_must_be_solved_for_small_collections():
 def test_the_figures_of_the_contract():
     rule = control_rule(2000, 600, Fraction(19, 20), 0.1)
     assert rule.needed == 30
-    assert control_rule(2000, 600, Fraction(19, 20), 0.1, None).needed == 36
     assert control_rule(2000, 600, Fraction(19, 20), 0.1, 40).needed == 19
     assert int(np.argmax(binomial_drops(600, Fraction(19, 20), 0.1) >= 0)) == 45
     assert 0.098 < rule.level <= 0.1

@@ -69,35 +69,28 @@ class ControlRule(Struct, frozen=True):
 
 @lru_cache(maxsize=64)
 def control_rule(
-    size: int, drawn: int, recall: Fraction, alpha: float, known: int | None = 0, hits: int | None = None
+    size: int, drawn: int, recall: Fraction, alpha: float, known: int = 0, hits: int | None = None
 ) -> ControlRule:
     """The rule for ``drawn`` items out of ``size``; see the module for the proof.
 
-    ``known`` None: without what one a for all leaves, as older files were certified. ``hits``: only the drop
-    of so many is asked for, which none above it changes.
+    ``hits``: only the drop of so many is asked for, which none above it changes.
     """
     size, drawn = _as_sample(size, drawn)
-    if drawn == size and known is not None:  # nobody is missed, wherever the list ends
+    if drawn == size:  # nobody is missed, wherever the list ends
         return ControlRule(tuple(range(drawn + 1)), 0.0)
     binomial = binomial_drops(drawn, recall, alpha)
-    if drawn == size:  # everyone is in the sample, so nobody is missed
-        binomial[1:] = np.maximum(binomial[1:], 0)
     if drawn * max(_window(size, drawn), TABLE * _width(drawn, binomial)) > MOST_WORK:
         return ControlRule(tuple(binomial.tolist()), None)
     plug_in, allowed = _plug_in(size, drawn, recall, binomial), alpha * (1 - MARGIN)
 
     def drops_at(step: int) -> Ints:
         drops = _drops_at(*plug_in, binomial, min(alpha * step / NOMINAL, SURE)) if step else binomial
-        return drops if known is None else np.maximum.accumulate(drops)
+        return np.maximum.accumulate(drops)
 
     def levels(step: int, cells: Ints) -> Floats:
         return _levels(size, drawn, drops_at(step), *cells)
 
-    everyone = np.arange(size + 1)
-    cells = np.stack([everyone, _missable(everyone, recall)]) if known is None else _cells(size, recall, 0)
-    drops = drops_at(_solve(levels, cells, allowed))
-    if known is None:
-        return ControlRule(tuple(drops.tolist()), control_level(size, drawn, recall, drops))
+    drops = drops_at(_solve(levels, _cells(size, recall, 0), allowed))
     return _Drops(size, drawn, recall, known).used_up(drops, allowed, drawn if hits is None else hits)
 
 
@@ -319,10 +312,9 @@ class _Walk:
         self.count, self.drop = count + 1, self.drops[self.at].astype(np.float64)
         rise = self.drop - drop
         if rise.any():
-            near = (self.drop >= 0) & (drop >= 0) & (self.term > 1e-200)
-            self._raise_drop(np.flatnonzero(near & (rise == 1)))
-            self._lower_drop(np.flatnonzero(near & (rise == -1)))
-            self._restart(np.flatnonzero((self.drop >= 0) & (rise != 0) & ~(near & (np.abs(rise) == 1))))
+            near = (drop >= 0) & (self.term > 1e-200) & (rise == 1)
+            self._raise_drop(np.flatnonzero(near))
+            self._restart(np.flatnonzero((self.drop >= 0) & (rise != 0) & ~near))
 
     def _raise_drop(self, at: Ints) -> None:
         """From d - 1 to d for the R numbered ``at``."""
@@ -331,14 +323,6 @@ class _Walk:
         self.tail[at], self.term[at] = _raised(
             self.tail[at], self.term[at], relevant, marked, self.count[at], before
         )
-
-    def _lower_drop(self, at: Ints) -> None:
-        """From d + 1 to d for the R numbered ``at``, where d + 1 was possible: the same step back."""
-        drop, relevant = self.drop[at], self.relevant[at]
-        marked = np.minimum(self.beyond[at] + drop, relevant)
-        gain = _gain(relevant, marked, self.count[at], drop)
-        self.term[at] /= (marked + 1) * gain
-        self.tail[at] -= self.term[at] * (marked - drop) * gain
 
     def _restart(self, at: Ints) -> None:
         """Summed afresh for the R numbered ``at``: from d down, until nothing is added."""

@@ -200,7 +200,7 @@ class ControlSample(KeptSample, tag="control-sample", frozen=True):
     relevant: int
     dropped: int
     known: int = 0  # labelled before, and no part of the sample
-    kept: int | None = None  # of these qualified, where they counted
+    kept: int = 0  # of these qualified
 
     def evidence(self, cutoff: Cutoff) -> str:
         return (
@@ -214,7 +214,7 @@ class ControlSample(KeptSample, tag="control-sample", frozen=True):
         same = rows == self.drawn + self.known and self.relevant <= cutoff.qualified <= rows
         hold(same, "the row counts differ")
         hold(0 < self.drawn <= free, "more were drawn than there are")
-        hold(self.kept in (None, cutoff.qualified - self.relevant), "the qualified rows differ")
+        hold(self.kept == cutoff.qualified - self.relevant, "the qualified rows differ")
         rule = control_rule(free, self.drawn, cutoff.target.kept_share, cutoff.level.alpha, self.kept)
         allowed = rule.drops[self.relevant]
         hold(0 <= self.dropped <= allowed, f"{self.dropped} dropped, where {allowed} are allowed")
