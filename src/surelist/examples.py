@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from surelist._arrays import Floats, Mask
-from surelist._scipy import special
+from surelist._arrays import Floats, Mask, special
 
 SITES = ("north", "south", "east", "west")
 

@@ -16,6 +16,9 @@ the place among them. It is the same for any order of rows. Who moves a row to a
 the number of qualified rows or the smallest score of one, is always noticed. Another change inside bins
 keeps both sums only by chance, about once in 10^8, unless it is made for that with the constants below: it
 recognises rows, it is no signature. Digits below about 2^-50 of the largest score are not looked at.
+
+A pool is counted against a few of these scores (``PoolCounts``), on arrays; tables count in their own
+package, and what the counts mean is worked out in ``promises.pool_checks``.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ import hashlib
 import math
 import struct
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -32,6 +35,7 @@ import numpy as np
 from msgspec import Struct
 
 from surelist._arrays import Floats, Ints, Mask
+from surelist._dataclasses import dataclass
 from surelist._files import Count, Part
 
 FINGERPRINT = "rows 1"  # the algorithm's name in what is hashed
@@ -224,3 +228,59 @@ def _fingerprint(bins: Bins) -> str:
     for each, kind in ((bins.rows, "<i8"), (bins.qualified, "<i8"), (bins.low + 0.0, "<f8")):
         digest.update(np.ascontiguousarray(each, dtype=kind).tobytes())
     return digest.hexdigest()
+
+
+BLOCK = 1 << 14  # scores at a time: they stay in the processor's cache
+
+
+class PoolCounts(Struct, frozen=True):
+    """Candidates with a score, counted against rising ``marks``: the calibration rows' lowest score first,
+    their highest last.
+
+    ``at_least`` counts scores at or above each mark, ``above`` those beyond the last; ``equal`` those
+    that are exactly a mark, and ``met`` the marks that are somebody's score.
+    """
+
+    candidates: int
+    at_least: tuple[int, ...]
+    above: int
+    equal: int
+    met: int
+
+    @classmethod
+    def of(cls, candidates: int, at_least: Sequence[int], above: Sequence[int]) -> PoolCounts:
+        """From how many scores are at least, and above, each mark."""
+        equal = [reached - over for reached, over in zip(at_least, above, strict=True)]
+        return cls(candidates, tuple(at_least), above[-1], sum(equal), sum(map(bool, equal)))
+
+    @property
+    def outside(self) -> int:
+        """Candidates below the first mark or above the last."""
+        return self.candidates - self.at_least[0] + self.above
+
+
+@dataclass(frozen=True)
+class PoolCheck:
+    """One comparison of a pool with what was calibrated: a sentence, and whether it is a warning.
+
+    ``kind``: pool size, share, range, drift, calibration rows. ``gap`` is what a drift is measured by: how
+    far apart the shares of pool and calibration rows are that reach some score.
+    """
+
+    kind: str
+    warns: bool
+    message: str
+    group: str | None = None
+    gap: float | None = None
+
+
+def count_scores(scores: Floats, marks: Sequence[float]) -> PoolCounts:
+    """Count an array of finite scores, block by block."""
+    reached = np.zeros((2, len(marks)), dtype=np.int64)
+    for at in range(0, len(scores), BLOCK):
+        block = scores[at : at + BLOCK]
+        for number, mark in enumerate(marks):
+            reached[0, number] += np.count_nonzero(block >= mark)
+            reached[1, number] += np.count_nonzero(block > mark)
+    at_least, above = reached.tolist()
+    return PoolCounts.of(len(scores), at_least, above)

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 from scipy import stats
 
-from surelist.bounds.noise import edge_rank, labelled_rate, labelled_share, spent
+from surelist.bounds.sampled import edge_rank, labelled_rate, labelled_share, spent
 
 
 def test_without_noise_nothing_changes():

@@ -5,8 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from surelist.bounds.counts import critical_count
-from surelist.bounds.sequential import FirstCrossing, first_crossing_counts
+from surelist.bounds.counts import FirstCrossing, critical_count, first_crossing_counts
 from surelist.errors import InvalidInput
 from surelist.lifecycle.campaign_state import spending
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from surelist.bounds.usual_counts import Certifiable, beta_binomial, usual_count
+from surelist.bounds.this_list import Certifiable, beta_binomial, usual_count
 
 SHARES = (0.02, 0.1, 0.3, 0.5, 0.77, 0.9, 0.98)
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from surelist.cli import run
-from surelist.cli.progress import Progress
+from surelist.cli.output import Progress
 from tests.helpers.engines import arrow, write_csv, write_parquet
 from tests.tables.test_calibrate_tables import sample
 from tests.tables.test_select_tables import many_pools

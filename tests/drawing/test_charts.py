@@ -16,7 +16,7 @@ from surelist.drawing.charts import (
     reliability_chart,
     step_chart,
 )
-from surelist.reports import history, pictures
+from surelist.reports import pictures
 from surelist.reports.evidence import CurvePoints, OwnCurve, RowsEvidence
 
 TITLES = {"name": "n", "title": "t", "x_title": "Pools", "y_title": "Share"}
@@ -50,8 +50,8 @@ def test_what_stands_beside_an_axis_has_room_on_a_phone():
     said = [dict(zip(("title", "axis", "share"), each.certified, strict=True)) for each in PROMISES]
     curves = [OwnCurve(**point, **each, of_pools=False) for each in said]
     drawn = [pictures.promise_chart(RowsEvidence(0, 10.0, {}, [], own=each)).svg for each in curves]
-    drawn += [history.evidence([1.0], 20.0), history.lengths([5.0]), history.drifts([1.0])]
-    drawn += [history.thresholds([(0, 0.5)], 1), reliability_chart([])]
+    drawn += [pictures.evidence([1.0], 20.0), pictures.lengths([5.0]), pictures.drifts([1.0])]
+    drawn += [pictures.thresholds([(0, 0.5)], 1), reliability_chart([])]
     for svg in drawn:
         assert len(re.search(r"rotate\(-90\)[^>]*>([^<]+)<", svg)[1]) <= 324 / (31 * 0.52)
 
@@ -71,7 +71,7 @@ def test_the_start_of_the_evidence_is_no_pool():
 def test_each_policy_side_by_side_is_ringed_at_its_promise():
     curve = CurvePoints([1.0, 2.0, 4.0], [0.5, 1.0, 2.0], [0.3, 0.2, 0.1])
     known = RowsEvidence(0, 50.0, {"exact": curve}, [])
-    svg = history.curves([("one", known, (2.0, 1.0)), ("two", known, None)])
+    svg = pictures.curves([("one", known, (2.0, 1.0)), ("two", known, None)])
     assert svg.count('class="ring') == 1
     assert "one: 1 on a list of 2" in svg  # per 100
     assert "marked at 2 on 4" in svg

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 import surelist as sl
-from surelist.bounds.sequential import first_crossing_counts
+from surelist.bounds.counts import first_crossing_counts
 from surelist.examples import population
 from surelist.lifecycle import campaign as campaigns
 from surelist.lifecycle.campaign_state import spending

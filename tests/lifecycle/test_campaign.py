@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 import surelist as sl
-from surelist.bounds.sequential import first_crossing_counts
+from surelist.bounds.counts import first_crossing_counts
 from surelist.errors import UnreviewedWarning
 from surelist.lifecycle import bounded as _score_counts
 from surelist.lifecycle import reviewed as reviews

@@ -16,9 +16,9 @@ from scipy.stats import binom
 import surelist as sl
 from surelist._randomness import fresh_bits, fresh_bytes
 from surelist.examples import population
+from surelist.filters import Salt
 from surelist.lifecycle.reviewed import coins
 from surelist.promises.sampled import Draw
-from surelist.ties import Salt
 from tests.helpers.randomness import seeded
 from tests.project.test_layout import found_in, modules, source_of
 

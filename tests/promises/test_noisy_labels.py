@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import surelist as sl
-from surelist.bounds.noise import edge_rank, labelled_rate, spent
+from surelist.bounds.sampled import edge_rank, labelled_rate, spent
 from surelist.examples import population
 from surelist.promises import policy_file
 

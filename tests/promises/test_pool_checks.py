@@ -13,8 +13,8 @@ from scipy import stats
 
 import surelist as sl
 from surelist.examples import population
-from surelist.pool_counts import PoolCounts, count_scores
 from surelist.promises import pool_checks
+from surelist.score_summary import PoolCounts, count_scores
 from surelist.tables.shortlist import Selection
 from tests.helpers.engines import Engine
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from surelist.promises.pool_effects import SURE, chance_of_spread, pool_effect
+from surelist.promises.pool_checks import SURE, chance_of_spread, pool_effect
 
 
 @pytest.mark.parametrize(("pools", "size", "rate"), [(40, 5, 0.03), (30, 8, 0.05), (60, 2, 0.04)])

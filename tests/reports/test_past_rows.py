@@ -23,7 +23,7 @@ from surelist import (
 from surelist.cli import run
 from surelist.reports import audit, html
 from surelist.reports.summary import summarise
-from surelist.workflows import report
+from surelist.workflows import summaries
 
 pytestmark = pytest.mark.slow
 
@@ -61,10 +61,10 @@ def made(past, **options):
     ids=["exact", "simultaneous", "per pool", "recall", "ties", "groups", "groups of all rows"],
 )  # fmt: skip
 def test_a_report_is_made_from_the_file_its_policy_came_from_when_rows_were_dropped(past, options):
-    report.write(made(past, **options), past.with_name("report.json"), past=past)
+    summaries.write(made(past, **options), past.with_name("report.json"), past=past)
     summary = json.loads(past.with_name("report.json").read_text())
     assert summary["evidence"]["recomputed"] is True
-    report.write(past.with_name("policy.json"), past.with_name("report.html"), past=past)
+    summaries.write(past.with_name("policy.json"), past.with_name("report.html"), past=past)
     assert "were worked out anew from the calibration file" in past.with_name("report.html").read_text()
 
 
@@ -95,7 +95,7 @@ def test_a_forged_list_length_auc_or_sketch_is_refused(past, change, message):
     change(forged["cutoffs"][0])
     path.write_text(json.dumps(forged))
     with pytest.raises(InvalidInput, match=f"not calibrated on these rows.*{message}"):
-        report.write(path, past.with_name("report.json"), past=past)
+        summaries.write(path, past.with_name("report.json"), past=past)
 
 
 def test_groups_calibrated_as_arrays_are_known_again_in_their_file(tmp_path):
@@ -108,13 +108,13 @@ def test_groups_calibrated_as_arrays_are_known_again_in_their_file(tmp_path):
     (tmp_path / "past.csv").write_text("\n".join(["score,label,group", *rows]))
     path = tmp_path / "p.json"
     policy.with_columns(score="score", label="label", group="group").save(path)
-    report.write(path, tmp_path / "report.json", past=tmp_path / "past.csv")
+    summaries.write(path, tmp_path / "report.json", past=tmp_path / "past.csv")
     forged = json.loads(path.read_text())
     rows = forged["cutoffs"][1]["scores"]["rows"]
     rows[0], rows[40] = rows[0] + 20, rows[40] - 20
     path.write_text(json.dumps(forged))
     with pytest.raises(InvalidInput, match=r"not calibrated on these rows.*share at or above"):
-        report.write(path, tmp_path / "other.json", past=tmp_path / "past.csv")
+        summaries.write(path, tmp_path / "other.json", past=tmp_path / "past.csv")
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_other_rows_are_refused(past, old, new, message):
     path = made(past)
     past.write_text(past.read_text().replace(old, new, 7))
     with pytest.raises(InvalidInput, match=f"not calibrated on these rows.*({message})"):
-        report.write(path, past.with_name("report.json"), past=past)
+        summaries.write(path, past.with_name("report.json"), past=past)
 
 
 def test_score_bins_are_those_of_labelled_rows_and_cover_with_a_third_of_labels_missing():
@@ -163,9 +163,9 @@ def test_the_report_says_that_unlabelled_rows_are_left_out(tmp_path):
         past, score="score", label="qualified", target=Expected(2, 100), missing_labels="unqualified"
     )
     policy.save(tmp_path / "policy.json")
-    report.write(tmp_path / "policy.json", tmp_path / "report.html", past=past)
+    summaries.write(tmp_path / "policy.json", tmp_path / "report.html", past=past)
     assert "667 rows without a label are left out here" in (tmp_path / "report.html").read_text()
-    report.write(tmp_path / "policy.json", tmp_path / "report.json", past=past)
+    summaries.write(tmp_path / "policy.json", tmp_path / "report.json", past=past)
     evidence = json.loads((tmp_path / "report.json").read_text())["evidence"]
     assert sum(each["rows"] for each in evidence["bins"]) == 2000 - 667
     assert sum(each["qualified"] for each in evidence["bins"]) == sum(each.endswith(",1") for each in lines)

@@ -11,7 +11,7 @@ import pytest
 import surelist as sl
 from surelist.examples import population
 from surelist.reports.audit import orders_within_groups, score_bins
-from surelist.workflows import report
+from surelist.workflows import summaries
 
 pytestmark = pytest.mark.slow
 
@@ -53,14 +53,14 @@ def test_special_policies_are_worked_out_anew_or_say_why_not(past, tmp_path, kin
     asked, beyond = KINDS[kind]
     policy = sl.calibrate_table(past, **{"score": "score", "label": "qualified", **asked})
     policy.save(tmp_path / "p.json")
-    report.write(tmp_path / "p.json", tmp_path / "r.json", past=past)
+    summaries.write(tmp_path / "p.json", tmp_path / "r.json", past=past)
     shown = json.loads((tmp_path / "r.json").read_text())["evidence"]
     assert shown["recomputed"] is (beyond is None)
     assert beyond is None or beyond in shown["beyond"]
     assert not shown["curves"]  # of counts at the whole alpha: not of a share, a choice, or several promises
     assert bool(shown["bins"]) is not policy.of_pools  # their intervals take rows for independent draws
     assert ("own" in shown) is (kind in ("precision", "budget") or policy.of_pools)
-    report.write(tmp_path / "p.json", tmp_path / "r.html", past=past)
+    summaries.write(tmp_path / "p.json", tmp_path / "r.html", past=past)
     text = (tmp_path / "r.html").read_text()
     assert ("worked out anew from the calibration file" in text) is (beyond is None)
     assert beyond is None or f"they rest on {beyond}" in text
@@ -71,7 +71,7 @@ def test_special_policies_are_worked_out_anew_or_say_why_not(past, tmp_path, kin
     other = tmp_path / "other.csv"
     other.write_text("\n".join([lines[0], ",".join(changed), *lines[2:]]) + "\n")
     with pytest.raises(sl.InvalidInput, match="not calibrated on these rows"):
-        report.write(tmp_path / "p.json", tmp_path / "no.json", past=other)
+        summaries.write(tmp_path / "p.json", tmp_path / "no.json", past=other)
     assert not (tmp_path / "no.json").exists()
 
 
@@ -82,7 +82,7 @@ def test_amounts_are_refused_in_a_report(tmp_path):
     policy = sl.calibrate_table(path, score="score", label="worth", target=sl.Value(20, 100))
     policy.save(tmp_path / "p.json")
     with pytest.raises(sl.InvalidInput, match="labels of this policy are amounts"):
-        report.write(tmp_path / "p.json", tmp_path / "r.json", past=path)
+        summaries.write(tmp_path / "p.json", tmp_path / "r.json", past=path)
 
 
 def grouped_rows(rows=2400):
@@ -132,9 +132,9 @@ def test_the_report_shows_the_order_within_groups_of_policy_and_attribute(tmp_pa
     path.write_text("score,qualified,region\n" + "".join(f"{s},{y},{g}\n" for s, y, g in rows))
     policy = sl.calibrate_table(path, score="score", label="qualified", target=sl.Expected(25, 100))
     policy.save(tmp_path / "p.json")
-    report.write(tmp_path / "p.json", tmp_path / "plain.html", past=path)
+    summaries.write(tmp_path / "p.json", tmp_path / "plain.html", past=path)
     assert "Order within groups" not in (tmp_path / "plain.html").read_text()
-    report.write(tmp_path / "p.json", tmp_path / "r.html", past=path, attributes=("region",))
+    summaries.write(tmp_path / "p.json", tmp_path / "r.html", past=path, attributes=("region",))
     text = (tmp_path / "r.html").read_text()
     assert "Order within groups" in text
     assert "No sign of it" in text

@@ -11,9 +11,9 @@ import pytest
 
 from surelist import PerPool, Policy, calibrate
 from surelist.errors import Shortfall
-from surelist.pool_counts import PoolCheck
 from surelist.promises import policy_file
 from surelist.promises.wording import OF_NOBODY
+from surelist.score_summary import PoolCheck
 from surelist.service.record.access import csrf_token
 from surelist.service.record.verify import verify
 from tests.helpers.record import by, selection
@@ -392,7 +392,7 @@ def test_statistics_live_in_the_core_only():
                 [f"{node.module}.{a.name}" for a in node.names] if isinstance(node, ast.ImportFrom) else []
             )
             for name in names:
-                assert not name.startswith(("scipy", "surelist.bounds", "surelist.bounds.sequential")), (
+                assert not name.startswith(("scipy", "surelist.bounds", "surelist.bounds.counts")), (
                     path.name,
                     name,
                 )

@@ -17,10 +17,9 @@ from surelist.cli import run
 from surelist.errors import InvalidInput
 from surelist.service.app import create_app
 from surelist.service.errors import StorageError
-from surelist.service.record.backup import back_up, restore
 from surelist.service.record.database import Database
 from surelist.service.record.record import Registry
-from surelist.service.record.verify import verify
+from surelist.service.record.verify import back_up, restore, verify
 from surelist.service.settings import Settings
 from surelist.workflows.files import escape_cell
 from tests.helpers.record import by, forge, save, selection

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import surelist as sl
-from surelist.pool_counts import count_scores
 from surelist.promises.pool_checks import marks_of
+from surelist.score_summary import count_scores
 from surelist.tables.engines.duckdb import DuckDB
 from surelist.tables.engines.polars import Polars
 from tests.helpers.engines import Engine

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pytest
 
 import surelist as sl
+from surelist.filters import Salt
 from surelist.promises.options import GroupRows
 from surelist.tables.arrays import read_columns
-from surelist.ties import Salt
 from tests.helpers.engines import Engine, arrow, write_csv, write_parquet
 from tests.helpers.randomness import seeded
 from tests.tables.test_calibrate_tables import BY_GROUP, sample

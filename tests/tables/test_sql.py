@@ -17,7 +17,7 @@ import surelist as sl
 from surelist.cli import run
 from surelist.examples import population
 from surelist.filters import Filter
-from surelist.tables.sql import LARGEST, filter_sql
+from surelist.tables.thresholds import LARGEST, filter_sql
 from surelist.workflows.selection import selection_sql
 from tests.helpers.engines import spark_session, write_parquet
 from tests.helpers.service import postgres

@@ -12,8 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from surelist._arrays import Column, Floats
-from surelist._scipy import fft, special
+from surelist._arrays import Column, Floats, fft, special
 
 Table = TypeVar("Table")
 

@@ -34,8 +34,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from surelist._arrays import Floats
-from surelist._scipy import special
+from surelist._arrays import Floats, special
 from surelist.bounds._tails import last_outside
 
 DROPS = np.geomspace(0.01, 0.95, 24)  # fixed beforehand; part of the state file's format

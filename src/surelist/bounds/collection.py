@@ -31,8 +31,7 @@ from functools import cache, lru_cache
 import numpy as np
 
 from surelist import _check as check
-from surelist._arrays import Floats
-from surelist._scipy import special
+from surelist._arrays import Floats, special
 from surelist.bounds._tails import log_hypergeometric, safe, smallest
 from surelist.bounds.counts import Rate
 from surelist.errors import InvalidInput

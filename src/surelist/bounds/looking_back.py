@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from surelist._scipy import special
+from surelist._arrays import special
 from surelist.bounds._tails import last_outside
 
 STAKES = np.geomspace(1e-3, 0.95, 32)  # of the wealth, fixed beforehand

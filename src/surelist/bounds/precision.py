@@ -14,8 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from surelist import _check as check
-from surelist._arrays import Floats, Ints, Mask
-from surelist._scipy import special
+from surelist._arrays import Floats, Ints, Mask, special
 from surelist.bounds._tails import safe
 from surelist.bounds.counts import Rate
 

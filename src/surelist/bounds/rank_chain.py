@@ -29,8 +29,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from surelist import _check as check
-from surelist._arrays import Floats
-from surelist._scipy import special
+from surelist._arrays import Floats, special
 from surelist.bounds._tails import log_binomial, safe
 from surelist.bounds.counts import Rate, critical_count
 

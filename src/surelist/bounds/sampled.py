@@ -1,10 +1,13 @@
-"""Labels that exist with a known probability: everyone above a score, an audit of the rest.
+"""Labels that exist with a known probability, or that may be wrong, with bounds on how often. Numbers only.
 
-Of n rows, labelled or not, N1 qualified ones score at or above the edge, where every label is known;
-below it a row is labelled with probability ``audit_rate``, and N2 labelled qualified rows lie between
-a threshold and the edge. (N1, N2) is multinomial with rates d1 and audit_rate d2, and the split of the
-target rate p0 = d1 + d2 is not known: Berger and Boos take the worst split that N1 does not speak
-against [theory: sampled-labels]. Numbers only.
+*Drawn.* Everyone above a score, an audit of the rest. Of n rows, labelled or not, N1 qualified ones score at
+or above the edge, where every label is known; below it a row is labelled with probability ``audit_rate``, and
+N2 labelled qualified rows lie between a threshold and the edge. (N1, N2) is multinomial with rates d1 and
+audit_rate d2, and the split of the target rate p0 = d1 + d2 is not known: Berger and Boos take the worst
+split that N1 does not speak against [theory: sampled-labels].
+
+*Wrong* [theory: noise]. Of those who are not qualified at most a share ``false_positive`` is labelled
+qualified, of the qualified at most ``false_negative`` not, at every score.
 """
 
 from __future__ import annotations
@@ -17,8 +20,7 @@ import numpy as np
 from msgspec import Struct
 
 from surelist import _check as check
-from surelist._arrays import Floats
-from surelist._scipy import special
+from surelist._arrays import Floats, special
 from surelist.bounds._tails import MARGIN, log_binomial, safe, smallest
 from surelist.bounds.counts import Rate
 
@@ -123,3 +125,49 @@ class Split(Struct, frozen=True):
         some = np.clip(wanted, 1, np.maximum(left, 1))
         tail: Floats = special.betainc(some, left - some + 1, known)
         return np.where(wanted <= 0, 1.0, np.where(wanted > left, 0.0, tail))
+
+
+SPENT = 20  # one part in so many of alpha goes to what has to be known about the noise
+
+
+def spent(alpha: float, false_positive: Rate) -> float:
+    """The part of alpha that does not go to the count of labelled rows: none without false positives."""
+    return alpha / SPENT if false_positive else 0.0
+
+
+def labelled_rate(rate: Rate, false_positive: Rate, longest: Rate) -> Fraction:
+    """The rate of candidates listed *and labelled* qualified that shows ``rate`` of them to be so.
+
+    A list of at most a share ``longest`` that holds less than ``rate`` holds less than this.
+    """
+    wrong = check.as_fraction(false_positive, "false_positive")
+    return (1 - wrong) * check.as_rate(rate, "rate") + wrong * check.as_rate(longest, "longest")
+
+
+def edge_rank(others: int, longest: Rate, alpha: float) -> int:
+    """Which of ``others`` unlabelled scores, from the best, has at most a share ``longest`` above it.
+
+    The largest rank r with P(Binomial(others, longest) < r) <= alpha; 0 where there is none.
+    """
+    share, allowed = float(check.as_rate(longest, "longest")), safe(alpha)
+    return smallest(lambda r: float(special.bdtr(r - 1, others, share)) > allowed, 1, others) - 1
+
+
+def labelled_share(
+    share: Rate, rows: int, labelled: int, false_positive: Rate, false_negative: Rate, alpha: float
+) -> Fraction | None:
+    """The share of those *labelled* qualified that has to be kept, so that ``share`` of the qualified is.
+
+    ``labelled`` of ``rows`` rows are labelled qualified; ``alpha`` is spent on a lower limit of their share.
+    None where all of them might be false positives.
+    """
+    missed = (1 - check.as_rate(share, "share")) * (1 - check.as_fraction(false_negative, "false_negative"))
+    wrong = check.as_fraction(false_positive, "false_positive")
+    if wrong:
+        if labelled == 0:
+            return None
+        lowest = float(special.betaincinv(labelled, rows - labelled + 1, alpha)) * (1 - MARGIN)
+        if lowest <= wrong:
+            return None
+        missed *= (1 - wrong / Fraction(lowest)) / (1 - wrong)
+    return 1 - Fraction(math.nextafter(float(missed), 0.0))

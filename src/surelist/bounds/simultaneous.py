@@ -22,8 +22,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from surelist._arrays import Floats, Ints
-from surelist._scipy import special
+from surelist._arrays import Floats, Ints, special
 from surelist.bounds._tails import convolve, largest_level
 
 OUTSIDE_WEIGHT = 0.01  # local level outside the core range, relative to inside

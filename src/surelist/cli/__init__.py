@@ -155,7 +155,7 @@ def run(argv: list[str] | None = None) -> int:
 
 
 def _run(argv: list[str] | None) -> int:
-    from surelist.cli.progress import PROGRESS
+    from surelist.cli.output import PROGRESS
 
     words = sys.argv[1:] if argv is None else argv
     try:

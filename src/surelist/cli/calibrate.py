@@ -12,7 +12,7 @@ import click
 from surelist._dataclasses import replace
 from surelist.cli import options as flags
 from surelist.cli import output as printed
-from surelist.cli.progress import PROGRESS
+from surelist.cli.output import PROGRESS
 from surelist.errors import InvalidInput
 
 

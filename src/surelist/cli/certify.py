@@ -14,7 +14,7 @@ from surelist._check import Dialect
 from surelist._dataclasses import replace
 from surelist.cli import options as flags
 from surelist.cli import output as printed
-from surelist.cli.progress import PROGRESS
+from surelist.cli.output import PROGRESS
 from surelist.promises.options import OPTIONS
 
 

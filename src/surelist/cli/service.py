@@ -162,7 +162,7 @@ def backup(output: Path, database: str | None) -> None:
     Example:
       surelist backup record-monday.db
     """
-    from surelist.service.record.backup import back_up
+    from surelist.service.record.verify import back_up
 
     with _with_detail():
         verdict = back_up(_address(database), output)
@@ -179,7 +179,7 @@ def restore(copy: Path, database: str | None) -> None:
     Example:
       surelist restore record-monday.db --database new/surelist.db
     """
-    from surelist.service.record.backup import restore
+    from surelist.service.record.verify import restore
 
     with _with_detail():
         verdict = restore(copy, _address(database))
@@ -242,7 +242,7 @@ def report(policy: Path, output: Path, **options: Any) -> None:
     Example:
       surelist report policy.json --past past.csv --pool new.csv --attribute sex -o report.html
     """
-    from surelist.workflows import report as reports
+    from surelist.workflows import summaries as reports
 
     reports.write(policy, output, **options)
     click.echo(f"Written to {output}.", err=True)

@@ -17,8 +17,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from surelist._arrays import special
 from surelist._dataclasses import dataclass
-from surelist._scipy import special
 from surelist.bounds.collection import Rates, tightened
 from surelist.bounds.control_sample import control_rule
 from surelist.bounds.counts import critical_count

@@ -16,8 +16,7 @@ from msgspec import Struct, field
 from surelist import _check as check
 from surelist._files import hold
 from surelist.bounds._tails import smallest
-from surelist.bounds.counts import binomial_tail
-from surelist.bounds.sequential import FirstCrossing
+from surelist.bounds.counts import FirstCrossing, binomial_tail
 from surelist.errors import InvalidInput, NotCertifiable, Shortfall
 from surelist.lifecycle.bounded import Memory, ScoreCounts, Scores
 from surelist.lifecycle.claims import Watch

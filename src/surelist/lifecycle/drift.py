@@ -10,8 +10,8 @@ import numpy as np
 
 from surelist import _check as check
 from surelist import _numerals as numerals
+from surelist._arrays import special, stats
 from surelist._dataclasses import dataclass, field
-from surelist._scipy import special, stats
 from surelist.drawing import axes
 from surelist.drawing.display import Display, Displayed
 from surelist.promises.phrases import percent

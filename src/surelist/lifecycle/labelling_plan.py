@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _numerals as numerals
+from surelist._arrays import special
 from surelist._scalars import as_fraction
-from surelist._scipy import special
 from surelist.bounds.collection_lists import shortest_list
 from surelist.errors import InvalidInput
 from surelist.lifecycle.block_design import Layout, Need, choose_block, lay_out, need

@@ -18,9 +18,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from msgspec.structs import replace
 
+from surelist._arrays import special
 from surelist._files import hold
 from surelist._scalars import as_fraction
-from surelist._scipy import special
 from surelist.bounds.collection_lists import Prefix, last_passing, most_pads
 from surelist.lifecycle.labelling_design import (
     NOBODY,

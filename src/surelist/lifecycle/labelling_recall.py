@@ -18,10 +18,10 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from surelist import _numerals as numerals
+from surelist._arrays import special
 from surelist._dataclasses import dataclass
 from surelist._files import hold
 from surelist._scalars import as_fraction
-from surelist._scipy import special
 from surelist.bounds import collection_lists as lists
 from surelist.bounds.control_sample import block_drop, control_rule
 from surelist.lifecycle.block_design import require_enough

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist import _numerals as numerals
+from surelist._arrays import special
 from surelist._dataclasses import dataclass
 from surelist._names import option
-from surelist._scipy import special
 from surelist.drawing import axes
 from surelist.drawing.display import Display, Displayed
 from surelist.errors import InvalidInput

@@ -22,8 +22,8 @@ import numpy as np
 
 from surelist import _check as check
 from surelist import bounds
+from surelist._arrays import special
 from surelist._names import option
-from surelist._scipy import special
 from surelist.bounds._tails import smallest
 from surelist.errors import InvalidInput
 from surelist.lifecycle.labelling_plan import BUDGETS, labelling_needs, labelling_row, plan_collection

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist import bounds
+from surelist._arrays import special
 from surelist._names import option
-from surelist._scipy import special
 from surelist.bounds.pools import stake_for
 from surelist.bounds.precision import chances, passing
 from surelist.errors import InvalidInput, NotCertifiable

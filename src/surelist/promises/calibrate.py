@@ -20,13 +20,13 @@ from surelist._arrays import Column, Mask
 from surelist._check import MissingLabels
 from surelist._version import __version__
 from surelist.errors import InvalidInput, NotCertifiable, Shortfall
-from surelist.filters import pool_members
+from surelist.filters import Salt, pool_members
 from surelist.promises.conditions import Conditions, Groups, Hash, refuse_earlier
 from surelist.promises.cutoffs import best_of, common_cutoffs, cutoff_of, lowered
 from surelist.promises.evidence import Evidence, RowColumns
 from surelist.promises.options import Rule
 from surelist.promises.policy import Policy
-from surelist.promises.pool_effects import pool_effect, warn_of_pools
+from surelist.promises.pool_checks import pool_effect, warn_of_pools
 from surelist.promises.promise import Promise
 from surelist.promises.proved import require_proof, require_use
 from surelist.promises.sampled import NoisyLabels, SampledLabels, require_chance, require_drawn, thin
@@ -34,7 +34,6 @@ from surelist.promises.shift import DensityRatio, keep_rows, ratios_of, with_mar
 from surelist.promises.state import Certified, Cutoff, Everyone, Shift, Thinning
 from surelist.promises.terms import Targets, Terms, fitting_advice, make_terms
 from surelist.promises.wording import warn_of_doubts
-from surelist.ties import Salt
 
 
 def calibrate(

@@ -21,13 +21,12 @@ from surelist._arrays import Column, Floats, Ints, Mask
 from surelist._names import option
 from surelist.bounds.counts import twins_apart
 from surelist.errors import InvalidInput
-from surelist.filters import ranks_within
+from surelist.filters import Salt, ranks_within
 from surelist.promises.array_summary import summarise_arrays
 from surelist.promises.promise import Promise
 from surelist.promises.sampled import NoisyLabels, SampledLabels
 from surelist.promises.state import Counted, Requirement, Step
 from surelist.score_summary import RowSummary
-from surelist.ties import Salt
 
 
 class RowCounts(Counted, Protocol):

@@ -11,8 +11,7 @@ from functools import cached_property
 import numpy as np
 from msgspec import Struct
 
-from surelist._arrays import Ints, Mask
-from surelist._scipy import special
+from surelist._arrays import Ints, Mask, special
 from surelist.bounds.looking_back import clustered_chance
 from surelist.promises.phrases import counted, number
 from surelist.promises.promise import About, Promise

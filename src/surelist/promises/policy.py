@@ -25,12 +25,12 @@ from surelist.drawing import axes
 from surelist.drawing.display import Display, Displayed
 from surelist.errors import InvalidInput, PoolWarning
 from surelist.filters import TRIAGE, Filter, GroupFilter, Threshold
-from surelist.pool_counts import PoolCheck
 from surelist.promises import policy_display, policy_file, pool_checks, wording
 from surelist.promises.options import GroupKey
 from surelist.promises.promise import About
 from surelist.promises.state import Certificate, Cutoff, ExcessBound
 from surelist.promises.wording import TwoLines, two_lines
+from surelist.score_summary import PoolCheck
 
 
 class Policy(Displayed, Certificate, frozen=True):

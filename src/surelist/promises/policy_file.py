@@ -17,10 +17,10 @@ from msgspec.structs import asdict, replace
 
 from surelist._files import Digest, hold, parse, writing
 from surelist.errors import InvalidInput, PolicyFileError, SurelistError
+from surelist.filters import Salt
 from surelist.promises import kinds, wording
 from surelist.promises.state import Certificate, Cutoff, Stated, StoredCutoff
 from surelist.score_summary import INTERVALS
-from surelist.ties import Salt
 
 FORMAT = 1
 Made = TypeVar("Made", bound=Certificate)

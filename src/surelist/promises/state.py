@@ -13,13 +13,12 @@ from msgspec.structs import replace
 from surelist._check import EVERYONE
 from surelist._files import Chance, Count, Digest, Part, hold
 from surelist.errors import NotCertifiable, Shortfall
-from surelist.filters import Threshold
+from surelist.filters import Salt, Threshold
 from surelist.promises.conditions import group_alpha, joint_alpha, promise_shares
 from surelist.promises.options import GroupCutoff, GroupKey, GroupKeys, GroupRows, GroupSplit
 from surelist.promises.phrases import counted, number, percent
 from surelist.promises.promise import About, Level, Promise, Proof
 from surelist.score_summary import ScoreSummary
-from surelist.ties import Salt
 
 SeedFrom = Literal["system", "caller"]
 P = TypeVar("P", bound=Promise)

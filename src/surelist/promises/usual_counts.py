@@ -9,7 +9,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from surelist._numerals import count
-from surelist.bounds.usual_counts import Certifiable, usual_count
+from surelist.bounds.this_list import Certifiable, usual_count
 from surelist.promises.state import Certificate, Cutoff
 
 FIXED_BEFORE = ("exact", "pac", "bernstein")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from surelist.pool_counts import PoolCheck
 from surelist.reports.audit import ImpactTable, ScoreBin
+from surelist.score_summary import PoolCheck
 
 
 class CurvePoints(Struct, frozen=True):

@@ -11,7 +11,7 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from surelist.errors import InvalidInput, NotCertifiable, SurelistError
-from surelist.reports import history
+from surelist.reports import pictures
 from surelist.service import calibrating, campaigns, downloading, drafts, reviewing, wizard
 from surelist.service.campaign_api import finished_in, waiting_in
 from surelist.service.choices import AboutList, ChosenColumns, until
@@ -135,8 +135,8 @@ def _pictures(
     after = [each.event.after for each in updates]
     values = [(float(each.pools), each.threshold) for each in after if each.threshold is not None]
     return {
-        "lengths": history.lengths(shares) if len(shares) > 1 else None,
-        "thresholds": history.thresholds(values, len(pools)) if values and len(pools) > 1 else None,
+        "lengths": pictures.lengths(shares) if len(shares) > 1 else None,
+        "thresholds": pictures.thresholds(values, len(pools)) if values and len(pools) > 1 else None,
     }
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from surelist.errors import InvalidInput
-from surelist.reports import history
+from surelist.reports import pictures
 from surelist.service.record.event import Entry
 from surelist.service.record.events import PolicyWithdrawn, ReviewsClosed, SelectionMade
 from surelist.service.record.log import Written
@@ -203,9 +203,9 @@ def life(view: View, saved: SavedPolicy) -> dict[str, object]:
         "watched": watched, "pools": pools[::-1], "more": len(newest) > SHOWN,
         "needs_audit": watched.standing is None and watching.needs_audit(saved.policy),
         "waiting": waiting, "three": three,
-        "evidence": history.evidence(watched.evidence, watched.alarm_at) if watched.evidence else None,
-        "lengths": history.lengths(shares, LISTED_AS[three]) if len(shares) > 1 else None,
-        "gaps": history.drifts(gaps) if len(gaps) > 1 else None,
+        "evidence": pictures.evidence(watched.evidence, watched.alarm_at) if watched.evidence else None,
+        "lengths": pictures.lengths(shares, LISTED_AS[three]) if len(shares) > 1 else None,
+        "gaps": pictures.drifts(gaps) if len(gaps) > 1 else None,
         "drifts": [pool for pool in pools[::-1] if pool.drift],
     }  # fmt: skip
 

@@ -16,7 +16,7 @@ from surelist._names import OptionNames
 from surelist.errors import InvalidInput
 from surelist.promises.policy import Policy
 from surelist.promises.wording import list_length
-from surelist.reports import history
+from surelist.reports import pictures
 from surelist.reports.audit import noise_supported
 from surelist.reports.evidence import CurvePoints, RowsEvidence
 from surelist.reports.pictures import list_chart, promise_chart, promise_charts, promised_point
@@ -151,7 +151,7 @@ def comparison_picture(chosen: list[SavedPolicy]) -> tuple[str, list[str]] | Non
         for each in chosen
         if each.saved.evidence and each.saved.evidence.curves
     ]
-    return (history.curves(curves), [name for name, *_ in curves]) if curves else None
+    return (pictures.curves(curves), [name for name, *_ in curves]) if curves else None
 
 
 def description_of(form: FormData) -> tuple[str, str]:

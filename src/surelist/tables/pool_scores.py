@@ -13,8 +13,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from surelist._dataclasses import replace
-from surelist.pool_counts import PoolCounts, count_scores
-from surelist.score_summary import BINS
+from surelist.score_summary import BINS, PoolCounts, count_scores
 from surelist.tables import bad_rows
 from surelist.tables.engines import Frame
 from surelist.tables.roles import GROUP, POOL, PREFIX, ROWS, SCORE, Columns

@@ -16,7 +16,7 @@ from surelist.drawing import axes
 from surelist.drawing.display import Display, Displayed
 from surelist.errors import InvalidInput
 from surelist.filters import ACCEPT, LOOK, REJECT, TRIAGE, Filter
-from surelist.pool_counts import PoolCheck
+from surelist.score_summary import PoolCheck
 from surelist.tables import bad_rows
 from surelist.tables.engines import Beside, Frame, is_remote
 from surelist.tables.output import output_format, refuse_columns, write_like

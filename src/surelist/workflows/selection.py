@@ -25,7 +25,7 @@ from surelist.tables.arrays import read_columns
 from surelist.tables.reading import Reading
 from surelist.tables.shortlist import Selection
 from surelist.tables.sources import open_table
-from surelist.tables.sql import filter_sql
+from surelist.tables.thresholds import filter_sql
 from surelist.workflows.source import PLAIN, Read, Source, words_of_tables
 
 

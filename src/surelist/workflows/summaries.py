@@ -1,7 +1,8 @@
 """What reports and the record say of calibration rows, pools and shortlists, as plain values.
 
 Curves and score bins of the rows, sizes and hashes of a selection. Numbers are computed by the
-packages below; here a table is read once for all of them.
+packages below; here a table is read once for all of them. ``write`` makes the audit report from files alone,
+with no service and no record.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from msgspec import structs
 
 from surelist import _check as check
 from surelist._check import MissingLabels
 from surelist._dataclasses import dataclass, replace
+from surelist._files import refuse_inputs, temporary_folder, writing
 from surelist._version import __version__
 from surelist.errors import InvalidInput, NotCertifiable, PoolWarning
 from surelist.filters import ranks_within
@@ -29,14 +32,15 @@ from surelist.promises.policy import Policy
 from surelist.promises.promise import Promise
 from surelist.promises.sampled import NoisyLabels, SampledLabels
 from surelist.promises.terms import Roles, Terms
-from surelist.reports import audit
+from surelist.reports import audit, html
 from surelist.reports.evidence import CurvePoints, GroupFinding, OwnCurve, RowsEvidence, SelectionFacts
+from surelist.reports.summary import summarise
 from surelist.tables.arrays import read_columns
 from surelist.tables.hints import Hints
 from surelist.tables.shortlist import Selection
 from surelist.tables.sources import Table
-from surelist.workflows.certify import certify_source
-from surelist.workflows.recompute import require_rows_of, rests_beyond_rows
+from surelist.workflows import tables as workflows
+from surelist.workflows.certify import certify_source, require_rows_of, rests_beyond_rows
 from surelist.workflows.source import Source
 
 CURVE_POINTS = 240
@@ -295,3 +299,59 @@ def _shortened(bins: Sequence[audit.ScoreBin]) -> list[audit.ScoreBin]:
 
 def _short(value: float) -> float:
     return float(f"{value:.6g}")
+
+
+ENDINGS = (".html", ".pdf", ".json")
+
+
+def write(
+    policy: Path,
+    output: Path,
+    *,
+    past: Path | None = None,
+    pool: Path | None = None,
+    attributes: tuple[str, ...] = (),
+    name: str = "policy",
+) -> None:
+    """Write the report of a policy file, its calibration rows and one pool; the ending is the format."""
+    ending = output.suffix.lower()
+    if ending not in ENDINGS:
+        raise InvalidInput("output", expected="a name ending in .html, .pdf or .json", got=repr(output.name))
+    inputs = [each for each in (policy, past, pool) if each is not None]
+    refuse_inputs(output, inputs)
+    summary = _summary(policy, past, pool, attributes, name)
+    with writing(output, inputs=inputs) as temporary:
+        if ending == ".pdf":
+            html.write_pdf(html.render(summary), temporary)
+        else:
+            text = (
+                msgspec.json.format(msgspec.json.encode(summary), indent=1).decode()
+                if ending == ".json"
+                else html.render(summary)
+            )
+            temporary.write_text(text, encoding="utf-8")
+
+
+def _summary(
+    path: Path, past: Path | None, pool: Path | None, attributes: tuple[str, ...], name: str
+) -> dict[str, object]:
+    if len(attributes) > 2:
+        raise InvalidInput("attribute", expected="at most two", got=f"{len(attributes)}")
+    policy = Policy.load(path)
+    return summarise(
+        policy,
+        name=name,
+        policy_sha256=sha256_of(path),
+        rows_sha256=sha256_of(past) if past else None,
+        evidence=evidence_for(policy, past, attributes) if past else None,
+        selection=_selection(policy, pool, attributes) if pool else None,
+    )
+
+
+def _selection(policy: Policy, pool: Path, attributes: tuple[str, ...]) -> SelectionFacts:
+    kind = pool.suffix[1:]
+    with temporary_folder() as folder:
+        output = folder / f"shortlist.{kind}"
+        done = workflows.select_table(pool, policy, output=output)
+        impact = workflows.impact(pool, output, attributes, policy.three_ways) if attributes else ()
+        return selection_facts(done, (sha256_of(pool), kind), (sha256_of(output), kind), impact)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 from msgspec import Struct
 
 from surelist._files import hold
-from surelist.bounds.sequential import first_crossing_counts
+from surelist.bounds.counts import first_crossing_counts
 from surelist.errors import InvalidInput, NotCertifiable, Shortfall
 from surelist.promises import phrases
 from surelist.promises.phrases import percent

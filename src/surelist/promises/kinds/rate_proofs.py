@@ -20,9 +20,8 @@ from surelist import _check as check
 from surelist import bounds
 from surelist._files import hold
 from surelist._names import option
-from surelist.bounds.noise import edge_rank, labelled_rate, labelled_share, spent
 from surelist.bounds.rank_chain import Block, chain_level, rank_chain
-from surelist.bounds.sampled import audit_count, edge_count
+from surelist.bounds.sampled import audit_count, edge_count, edge_rank, labelled_rate, labelled_share, spent
 from surelist.errors import InvalidInput
 from surelist.promises import phrases
 from surelist.promises.array_summary import at_places

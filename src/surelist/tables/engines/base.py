@@ -23,8 +23,8 @@ import numpy as np
 from msgspec import Struct
 
 from surelist._files import remove, unfinished, writing
+from surelist.filters import HEX_DIGITS
 from surelist.tables.numbers import NumberStyle
-from surelist.ties import HEX_DIGITS
 
 PLAIN = NumberStyle()
 HELD = 64 << 20  # bytes of files whose columns are held in memory, if any are held
@@ -158,7 +158,7 @@ class Engine(ABC):
 
     @abstractmethod
     def with_hashes(self, frame: Frame, column: str, key: str) -> Frame:
-        """Replace the text in ``column`` by the tie digits of ``surelist.ties``; null stays null."""
+        """Replace the text in ``column`` by the tie digits of ``surelist.filters``; null stays null."""
 
     def with_ranks(self, frame: Frame, column: str, within: str) -> Frame:
         """Replace the numbers in ``column`` by minus their rank within their pool, ties sharing the best."""
@@ -221,5 +221,5 @@ def unpacked(output: str) -> Iterator[str]:
 
 
 def tie_digits(key: str, text: str) -> str:
-    """The tie number of ``surelist.ties`` as hexadecimal digits: they sort like the number."""
+    """The tie number of ``surelist.filters`` as hexadecimal digits: they sort like the number."""
     return hashlib.sha256((key + text).encode()).hexdigest()[:HEX_DIGITS]

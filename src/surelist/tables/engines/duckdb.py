@@ -15,9 +15,9 @@ import narwhals as nw
 import numpy as np
 
 from surelist._files import named_folder, remove
+from surelist.filters import HEX_DIGITS
 from surelist.tables.engines.base import HELD, PLAIN, Engine, Files, Frame, appearing, is_remote
 from surelist.tables.numbers import NumberStyle
-from surelist.ties import HEX_DIGITS
 
 _BUFFER = 4 << 20  # bytes of a CSV file that are read at a time: as fast as 32 MiB, in less memory
 _LIMITS: dict[str, str] = {}  # of this process

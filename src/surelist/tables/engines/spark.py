@@ -14,9 +14,9 @@ import narwhals as nw
 from surelist._files import temporary_folder
 from surelist._names import option
 from surelist.errors import InvalidInput, MissingDependency
+from surelist.filters import HEX_DIGITS
 from surelist.tables.engines.base import PLAIN, Engine, Files, Frame, as_column, is_remote, plain
 from surelist.tables.numbers import NumberStyle
-from surelist.ties import HEX_DIGITS
 
 SPARK = option("engine", "spark")
 HELP = (
