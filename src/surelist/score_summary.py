@@ -35,7 +35,6 @@ import numpy as np
 from msgspec import Struct
 
 from surelist._arrays import Floats, Ints, Mask
-from surelist._dataclasses import dataclass
 from surelist._files import Count, Part
 
 FINGERPRINT = "rows 1"  # the algorithm's name in what is hashed
@@ -259,8 +258,7 @@ class PoolCounts(Struct, frozen=True):
         return self.candidates - self.at_least[0] + self.above
 
 
-@dataclass(frozen=True)
-class PoolCheck:
+class PoolCheck(Struct, frozen=True):
     """One comparison of a pool with what was calibrated: a sentence, and whether it is a warning.
 
     ``kind``: pool size, share, range, drift, calibration rows. ``gap`` is what a drift is measured by: how

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 from scipy import stats
 
 import surelist as sl
@@ -116,7 +116,7 @@ def test_tables_count_as_arrays_do_and_say_the_same(any_engine: Engine):
     pool = {"id": list(range(500)), "score": scores.tolist()}
     done = sl.select_table(any_engine.table(pool), POLICY, **any_engine.options)
     assert done.checks == POLICY.check_pool(scores)
-    assert done.to_dict()["checks"] == [vars(each) for each in done.checks]
+    assert done.to_dict()["checks"] == [asdict(each) for each in done.checks]
     assert done.warnings == tuple(each.message for each in done.checks if each.warns)
 
 

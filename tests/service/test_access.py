@@ -7,10 +7,10 @@ import re
 import subprocess
 import sys
 import time
-from dataclasses import replace
 
 import httpx
 import pytest
+from msgspec.structs import replace
 from starlette.testclient import TestClient
 
 from surelist.errors import InvalidInput

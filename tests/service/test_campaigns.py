@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from msgspec import to_builtins
+from msgspec.structs import replace
 
 from surelist import Campaign, Expected
 from surelist.service.record.campaigns import CampaignReviewed, CampaignScreened, CampaignStarted

@@ -9,9 +9,9 @@ import csv
 import io
 import re
 import zipfile
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from tests.helpers.service import close, csv_text, operations
 from tests.service.test_api import CSV

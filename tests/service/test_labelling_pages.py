@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import html
-from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 import xlsxwriter
 from msgspec import structs
+from msgspec.structs import replace
 
 from surelist import examples
 from surelist._numerals import about

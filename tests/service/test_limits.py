@@ -8,10 +8,10 @@ import json
 import socket
 import time
 from contextlib import suppress
-from dataclasses import replace
 
 import httpx
 import pytest
+from msgspec.structs import replace
 
 from surelist.errors import InvalidInput
 from surelist.service import middleware, server

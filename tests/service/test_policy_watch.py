@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from surelist import Expected, Groups, Monitor, PerPool, calibrate, examples
 from surelist.service.record.verify import verify

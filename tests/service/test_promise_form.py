@@ -230,7 +230,7 @@ def test_an_empty_field_on_the_explore_page_is_an_error_at_that_field(tab, local
 
 
 def test_a_viewer_is_told_that_candidates_are_not_for_viewers(settings, past, pool):
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from surelist.service.app import create_app
     from tests.service.test_access import log_in, token

@@ -8,13 +8,13 @@ import shutil
 import sqlite3
 import subprocess
 import threading
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from msgspec import to_builtins
+from msgspec.structs import replace
 
 from surelist import Expected, Hash, calibrate, examples
 from surelist.cli import run

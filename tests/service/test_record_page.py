@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import html
 import re
-from dataclasses import replace
 
 import pytest
 from msgspec import ValidationError
+from msgspec.structs import replace
 
 from surelist.service import record_pages
 from surelist.service.errors import TooMuchWork

@@ -7,12 +7,12 @@ import signal
 import socket
 import threading
 import time
-from dataclasses import replace
 
 import httpx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from msgspec.structs import replace
 from starlette.requests import ClientDisconnect
 from starlette.testclient import TestClient
 

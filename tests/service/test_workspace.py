@@ -116,7 +116,7 @@ class Team:
 
 @pytest.fixture
 def team(settings):
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     team = Team(replace(settings, login=True))
     yield team

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
-from surelist._dataclasses import replace
 from surelist.cli import options as flags
 from surelist.cli import output as printed
 from surelist.cli.output import PROGRESS

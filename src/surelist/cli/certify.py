@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 import click
+from msgspec.structs import replace
 
 from surelist._check import Dialect
-from surelist._dataclasses import replace
 from surelist.cli import options as flags
 from surelist.cli import output as printed
 from surelist.cli.output import PROGRESS

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec import structs
+from msgspec import structs, to_builtins
 
 from surelist.cli import HelpfulGroup
 from surelist.cli import options as flags
@@ -62,7 +61,7 @@ def plan(sizes: str | None, paper: bool, plot: Path | None, json_: bool, **given
 
     def body() -> dict[str, object]:
         oracle = None if made.oracle != made.oracle else made.oracle
-        return {**asdict(made), "target": made.target.describe(), "oracle": oracle}
+        return {**to_builtins(made), "target": made.target.describe(), "oracle": oracle}
 
     printed.answer(made, plot, json_, body, made.describe(paper))
 
@@ -103,7 +102,7 @@ def drift(past: Path, pool: Path, plot: Path | None, json_: bool, quiet: bool, *
     if quiet:
         printed.draw(moved, plot)
     else:
-        printed.answer(moved, plot, json_, lambda: asdict(moved))
+        printed.answer(moved, plot, json_, lambda: structs.asdict(moved))
     return (moved.describe(),) if moved.p_value < SURPRISING else ()
 
 

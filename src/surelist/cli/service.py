@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
+from msgspec.structs import asdict
 
 from surelist.cli import HelpfulGroup
 from surelist.cli.options import as_json, file_argument, file_option
@@ -126,9 +127,8 @@ def list_(database: str | None, json_: bool) -> None:
     with _registry(database) as registry:
         tokens = list_tokens(registry)
     if json_:
-        click.echo(
-            json.dumps([{**vars(each), "policies": each.policies, "usable": each.usable} for each in tokens])
-        )
+        shown = [{**asdict(each), "policies": each.policies, "usable": each.usable} for each in tokens]
+        click.echo(json.dumps(shown))
         return
     for each in tokens:
         state = "in use" if each.usable else "revoked" if each.revoked else "expired"
@@ -213,7 +213,7 @@ def verify_log(database: str | None, receipts: tuple[str, ...], json_: bool) -> 
     with _with_detail():
         verdict = verify(Database(_address(database), read_only=True), receipts)
     if json_:
-        click.echo(json.dumps({"intact": verdict.intact, **vars(verdict)}))
+        click.echo(json.dumps({"intact": verdict.intact, **asdict(verdict)}))
     else:
         for problem in verdict.problems:
             click.echo(problem, err=True)

@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from surelist._arrays import special
-from surelist._dataclasses import dataclass
 from surelist.bounds.collection import Rates, tightened
 from surelist.bounds.control_sample import control_rule
 from surelist.bounds.counts import critical_count
@@ -33,8 +33,7 @@ MOST_APART = 100_000  # rows set aside for the pilot; more would not be used
 SEARCHED = 20_000  # candidates up to which the fewest labels are searched for; beyond, some that could
 
 
-@dataclass(frozen=True)
-class Need:
+class Need(Struct, frozen=True):
     """Qualified rows that a list must hold among the collection: mean and variance of T, as shares.
 
     ``rates``: for future pools, the rate above the boundary as points and weights.
@@ -52,8 +51,7 @@ class Need:
         return np.asarray(drawn * share - float(special.ndtri(min(alpha, 0.5))) * spread + 0.5)
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """The design of one labelling, before any label: how many rows, of what, at which share of alpha."""
 
     pilot_labels: int

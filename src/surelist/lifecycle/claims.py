@@ -16,7 +16,6 @@ from msgspec.structs import astuple
 
 from surelist import _check as check
 from surelist import _numerals as numerals
-from surelist._dataclasses import dataclass
 from surelist._files import hold
 from surelist._names import option
 from surelist.bounds import betting
@@ -113,8 +112,7 @@ class MonitorState(State, kw_only=True, forbid_unknown_fields=True):
         self.watch.verify()
 
 
-@dataclass(frozen=True)
-class PoolReview:
+class PoolReview(Struct, frozen=True):
     """What was seen of one pool, for one group."""
 
     qualified: int
@@ -130,8 +128,7 @@ class PoolReview:
         return f"{self.qualified}/{self.pool_size}" + ("+" + "+".join(map(str, more)) if any(more) else "")
 
 
-@dataclass(frozen=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """What is tested for one group: the mean of its trials is at least ``rate``.
 
     A trial is a candidate of a pool (1 = qualified and on the shortlist) for ``Expected`` targets, a

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from surelist import _check as check
 from surelist import _numerals as numerals
 from surelist._arrays import special, stats
-from surelist._dataclasses import dataclass, field
 from surelist.drawing import axes
 from surelist.drawing.display import Display, Displayed
 from surelist.promises.phrases import percent
@@ -26,8 +26,7 @@ CAVEAT = (
 )
 
 
-@dataclass(frozen=True, repr=False)
-class Drift(Displayed):
+class Drift(Displayed, Struct, frozen=True):
     """How far the scores of a pool lie from those of the calibration rows.
 
     Parameters
@@ -65,7 +64,7 @@ class Drift(Displayed):
     p_value: float
     rows: int
     candidates: int
-    caveat: str = field(default=CAVEAT, repr=False)
+    caveat: str = CAVEAT
 
     def describe(self) -> str:
         """The effect in words, and what it does not prove."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from msgspec.structs import replace
 
-from surelist._dataclasses import replace
 from surelist._files import hold
 from surelist.lifecycle.block_design import choose_block, need, require_enough
 from surelist.lifecycle.labelling_design import (

@@ -23,7 +23,6 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from surelist._dataclasses import dataclass
 from surelist._files import hold
 from surelist.errors import NotCertifiable
 from surelist.promises import kinds
@@ -42,8 +41,7 @@ WAITING, MISSING = "?", "-"
 MISSING_LABELS = Conditions(evidence="labelling", labels="missing")
 
 
-@dataclass(frozen=True)
-class Fetched:
+class Fetched(Struct, frozen=True):
     """Rows of a collection at given ranks: row numbers, scores, ids where there are any, and how many of the
     group score as high as each or higher."""
 
@@ -106,8 +104,7 @@ class Sample(Struct, forbid_unknown_fields=True):
             hold(possible, "more or fewer are tied with a row than there can be")
 
 
-@dataclass(frozen=True)
-class RankDraw:
+class RankDraw(Struct, frozen=True):
     """Ranks in the whole collection, rising; ``enters`` and ``leaves`` are numbers of blocks."""
 
     ranks: Ints
@@ -197,8 +194,7 @@ class Stage(Struct, forbid_unknown_fields=True):
     weights: list[int] = []
 
 
-@dataclass(frozen=True)
-class LabelRequest:
+class LabelRequest(Struct, frozen=True):
     """What a design starts from: whom it may ask of one group (None: of everyone), and how many."""
 
     collection: ScoredCollection
@@ -231,8 +227,7 @@ class LabelRequest:
         }
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """A threshold with its proof, or the refusal. ``listed``: candidates on the list."""
 
     threshold: float

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from surelist._dataclasses import dataclass
 from surelist._files import hold
 from surelist.lifecycle.labelling_design import NOBODY, BlockDraws, Design, Floats, Ints, Stage, wrapped
 from surelist.promises.phrases import counted
@@ -47,8 +47,7 @@ def pilot_ranks(low: int, high: int, rows: int, bins: Ints, rng: np.random.Gener
     return np.sort(np.concatenate([NOBODY, *drawn])).astype(np.int64)
 
 
-@dataclass(frozen=True)
-class Curve:
+class Curve(Struct, frozen=True):
     """Qualified candidates down to each rank, about; ``ranks`` and ``good`` are those labelled."""
 
     size: int

@@ -16,10 +16,10 @@ from functools import cache
 from typing import NamedTuple, Self
 
 import numpy as np
+from msgspec import Struct
 
 from surelist import _numerals as numerals
 from surelist._arrays import special
-from surelist._dataclasses import dataclass
 from surelist._files import hold
 from surelist._scalars import as_fraction
 from surelist.bounds import collection_lists as lists
@@ -194,8 +194,7 @@ def at_best(size: int, labels: int, share: Fraction, alpha: float) -> str:
     )
 
 
-@dataclass(frozen=True)
-class BothDraws:
+class BothDraws(Struct, frozen=True):
     """Two draws of a design: from the best of ``sizes`` rows, then from the lowest; ``at`` are their numbers.
 
     The sample of a block of at most as many rows as there are labels is all of it. A label that is missing
@@ -288,8 +287,7 @@ class BothDraws:
             hold(above, "its second draw begins above the end of its first")
 
 
-@dataclass(frozen=True)
-class Tail:
+class Tail(Struct, frozen=True):
     """Qualified rows below each rank, about; with a little for what a tail without a hit may hide."""
 
     ranks: Floats

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist import _numerals as numerals
 from surelist._arrays import special
-from surelist._dataclasses import dataclass
 from surelist._names import option
 from surelist.drawing import axes
 from surelist.drawing.display import Display, Displayed
@@ -40,8 +40,7 @@ HOPELESS_ADVICE = "Ask for less, or look for a better score."
 HOPELESS = "Not even everyone on the list would do: the target exceeds the qualified there are."
 
 
-@dataclass(frozen=True)
-class PlanRow:
+class PlanRow(Struct, frozen=True):
     """What n calibration rows would give under one rule.
 
     ``assurance`` is the chance that the target is certifiable; ``list_size`` the expected list
@@ -60,8 +59,7 @@ class PlanRow:
     shortest: int | None = None
 
 
-@dataclass(frozen=True)
-class Needed:
+class Needed(Struct, frozen=True):
     """The n from which on any number certifies with this assurance; ``interval`` from a pilot's base rate.
 
     Counts are whole numbers, so that a few numbers below it may do as well, and some between them do not.
@@ -73,8 +71,7 @@ class Needed:
     interval: tuple[int | None, int | None] | None = None
 
 
-@dataclass(frozen=True, repr=False)
-class Plan(Displayed):
+class Plan(Displayed, Struct, frozen=True):
     """A table of calibration sizes; ``describe`` prints it, ``plot`` draws it.
 
     Parameters
@@ -269,8 +266,7 @@ class Population(Protocol):
         """Share of candidates listed when a share ``rates`` is qualified and listed."""
 
 
-@dataclass(frozen=True)
-class Binormal:
+class Binormal(Struct, frozen=True):
     """Scores N(0, 1) for others and N(d, 1) for qualified candidates, d = sqrt(2) z(AUC)."""
 
     base_rate: float
@@ -284,8 +280,7 @@ class Binormal:
         return listed
 
 
-@dataclass(frozen=True)
-class Empirical:
+class Empirical(Struct, frozen=True):
     """A sample as a population: cumulative shares of everyone and of qualified, best first."""
 
     everyone: Floats

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from surelist._dataclasses import dataclass
+from msgspec import Struct
+
 from surelist._numerals import about, count, number
 from surelist.drawing import charts
 from surelist.promises.policy import Policy
@@ -20,8 +21,7 @@ EXPECTED = "Qualified, at least"
 TABLE_ROWS = 12
 
 
-@dataclass(frozen=True)
-class Chart:
+class Chart(Struct, frozen=True):
     """A picture as SVG, and some of its points as text under headings. ``guarantee``: it is the guarantee
     curve.
 

@@ -8,10 +8,10 @@ Runs in worker threads, as all of ``jobs``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from surelist._check import MissingLabels
@@ -40,8 +40,7 @@ Column = workflows.Column
 NO_LABEL = workflows.NO_LABEL
 
 
-@dataclass(frozen=True)
-class CalibrationRequest:
+class CalibrationRequest(Struct, frozen=True):
     """A calibration as asked for: columns, targets, and how to certify them."""
 
     roles: Roles
@@ -57,16 +56,14 @@ class CalibrationRequest:
         return Question(targets, terms.alpha, terms.rule, scores)
 
 
-@dataclass(frozen=True)
-class Past:
+class Past(Struct, frozen=True):
     """Past candidates, and other candidates' scores where there are any."""
 
     upload: Upload
     others: Upload | None = None
 
 
-@dataclass(frozen=True)
-class Certification:
+class Certification(Struct, frozen=True):
     """A policy that may be saved, the salt that stays out of the log, and how long lists will be."""
 
     saved: PolicySaved

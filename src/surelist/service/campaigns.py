@@ -7,11 +7,11 @@ before it. Runs in worker threads, as all of ``jobs``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from surelist.errors import InvalidInput, NotCertifiable
@@ -61,8 +61,7 @@ def asked_of(form: Mapping[str, object]) -> dict[str, str]:
     return {name: str(form.get(name) or "").strip()[:2000] for name in DEFAULTS}
 
 
-@dataclass(frozen=True)
-class CampaignTerms:
+class CampaignTerms(Struct, frozen=True):
     """What a campaign promises, and how it goes."""
 
     target: CountPromise
@@ -122,7 +121,8 @@ def start(
             "a campaign makes one promise for everyone, from a label in every row. Choose no group, and "
             "labels of yes or no.",
         )
-    options = {each.name: getattr(terms, each.name) for each in fields(terms) if each.name != "target"}
+    options = asdict(terms)
+    del options["target"]
     rows, begun = run(
         steps.begin, past.upload.source(columns.hints), str(columns.score), str(columns.label), terms.target,
         **options, missing_labels=columns.missing_labels,

@@ -9,11 +9,11 @@ import hashlib
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import asdict, replace
 from starlette.datastructures import UploadFile
 
@@ -41,8 +41,7 @@ Problem = workflows.Problem
 Profile = workflows.Profile
 
 
-@dataclass(frozen=True)
-class Shortlisted:
+class Shortlisted(Struct, frozen=True):
     """A selection on record, and the shortlist as a file."""
 
     written: Written[SelectionMade]

@@ -9,11 +9,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from surelist.errors import InvalidInput
@@ -120,8 +120,7 @@ def _started(me: Session, draft: Draft, seconds: int) -> Written[LabellingStarte
     return made
 
 
-@dataclass(frozen=True)
-class LabellingOnRecord:
+class LabellingOnRecord(Struct, frozen=True):
     """A labelling as it stands on record: how it began, the answers that count, what follows from them."""
 
     entry: Entry[LabellingStarted]

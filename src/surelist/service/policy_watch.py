@@ -6,9 +6,9 @@ The statistics are the monitor's (``workflows.watching``); what it is fed with a
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from surelist.errors import InvalidInput
@@ -170,8 +170,7 @@ def require_complete(split: int, left: int, missing: bool, then: str) -> None:
         )
 
 
-@dataclass(frozen=True)
-class PoolLine:
+class PoolLine(Struct, frozen=True):
     """A pool of a policy, as its page shows it."""
 
     id: str

@@ -7,6 +7,7 @@ from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query
+from msgspec.structs import asdict
 from starlette.responses import Response
 
 from surelist._numerals import count
@@ -43,8 +44,7 @@ def record(
     entries = history.find(asked, before, PAGE + 1)
     older = None
     if len(entries) > PAGE:
-        given = {"q": asked.words, **{name: value for name, value in vars(asked).items() if name != "words"}}
-        given = {name: value for name, value in given.items() if value}
+        given = {"q" if name == "words" else name: value for name, value in asdict(asked).items() if value}
         older = urlencode({**given, "before": entries[PAGE - 1].seq})
     shown, hidden = entries[:PAGE], me.view.hidden(entries[:PAGE])
     return me.show(

@@ -6,8 +6,9 @@ import csv
 import io
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from urllib.parse import urlencode
+
+from msgspec import Struct, field
 
 from surelist._numerals import duration
 from surelist.errors import InvalidInput
@@ -68,8 +69,7 @@ def about_pool(form: Mapping[str, object], draft: Draft, seconds: int, longest: 
 # -- the list
 
 
-@dataclass(frozen=True)
-class Spot:
+class Spot(Struct, frozen=True):
     """Where in a list a person is: what is shown, which page, which candidate."""
 
     asked: Asked
@@ -112,8 +112,7 @@ def opened(
     return kept, Worklist(list_of(kept.upload), lambda each: marks.seen_by(each, reviewer), mine)
 
 
-@dataclass(frozen=True)
-class KnownList:
+class KnownList(Struct, frozen=True):
     """What is known of those to be reviewed, as long as their list is kept: groups, and the audit."""
 
     groups: Mapping[str, str] = field(default_factory=dict)

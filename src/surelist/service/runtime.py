@@ -9,13 +9,13 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import anyio
 from fastapi import APIRouter
+from msgspec import Struct, field
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
@@ -127,8 +127,7 @@ def slots_of(settings: Settings) -> tuple[Slots, Slots]:
     )
 
 
-@dataclass
-class Runtime:
+class Runtime(Struct):
     """One service at work."""
 
     settings: Settings

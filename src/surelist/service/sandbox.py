@@ -10,7 +10,9 @@ import secrets
 import shutil
 import threading
 import time
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from surelist.service.middleware import Metrics
 from surelist.service.record.access import Brake
@@ -23,8 +25,7 @@ LIFE = 3600  # seconds
 MOST = 20
 
 
-@dataclass
-class Box:
+class Box(Struct):
     """One sandbox. It is removed once it has ended and nobody is inside."""
 
     runtime: Runtime

@@ -6,17 +6,18 @@ import ipaddress
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from surelist.errors import InvalidInput
 
 MIB = 1 << 20
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """How one service runs. The defaults are for one person on one machine.
 
     ``database`` is a path of an SQLite file or a ``postgresql://`` address. Uploads are removed
@@ -36,7 +37,7 @@ class Settings:
     port: int = 8400
     login: bool = False
     https: bool = False
-    names: tuple[str, ...] = field(default=())
+    names: tuple[str, ...] = ()
     max_upload: int = 512 * MIB
     max_json: int = 32 * MIB
     max_rows: int = 100_000_000
@@ -48,12 +49,12 @@ class Settings:
     usual_keep: int = 7 * 86400
     notes: bool = True
     title: str = ""
-    fixed: frozenset[str] = field(default=frozenset())
+    fixed: frozenset[str] = frozenset()
     draft_life: int = 3600
     session_life: int = 12 * 3600
     login_attempts: int = 10
     local_token: str | None = None
-    trusted_proxies: tuple[str, ...] = field(default=())
+    trusted_proxies: tuple[str, ...] = ()
     work_seconds: int = 300
     work_memory: int = 4096 * MIB
 

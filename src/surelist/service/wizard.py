@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 from msgspec import Struct
@@ -350,8 +349,7 @@ def preview(profile: Profile, chosen: ChosenColumns, most: int = 30) -> dict[str
     }
 
 
-@dataclass(frozen=True)
-class ShownProblem:
+class ShownProblem(Struct, frozen=True):
     """What stands in the way, at which field, and what to do here."""
 
     field: str | None

@@ -15,12 +15,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
+from msgspec import Struct
 from starlette.requests import ClientDisconnect
 
 from surelist.errors import NotCertifiable, SurelistError
@@ -39,8 +39,7 @@ TOO_LARGE_A_FILE = "File too large"  # what the system says of a write beyond th
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """What one piece of work may take."""
 
     seconds: float

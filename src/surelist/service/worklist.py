@@ -12,10 +12,11 @@ import sqlite3
 from array import array
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar, cast
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from surelist._check import DecimalMark
 from surelist.errors import InvalidInput
@@ -46,8 +47,7 @@ T = TypeVar("T")
 _read: dict[Path, dict[str, Sequence[object]]] = {}  # by file: what was read of it
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """What part of a list a person wants to see, and in which order."""
 
     show: str = "open"
@@ -56,8 +56,7 @@ class Asked:
     down: bool = False
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """One line of the list: its rank by score, its id, and its cells."""
 
     rank: int

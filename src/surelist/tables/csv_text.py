@@ -16,7 +16,8 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from surelist._dataclasses import replace
+from msgspec.structs import replace
+
 from surelist.errors import InvalidInput
 from surelist.tables.hints import Origin
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from surelist._dataclasses import replace
 from surelist._names import option
 from surelist.errors import InvalidInput, MissingDependency
 from surelist.tables.csv_text import LOOKS_LIKE_A_TOTAL, MOST_TITLES, NUMBER, require_no_total

@@ -8,10 +8,10 @@ from numbers import Real
 from typing import Any, get_args
 
 from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from surelist import _check as check
 from surelist._check import DecimalMark
-from surelist._dataclasses import dataclass
 from surelist._names import option
 from surelist.errors import InvalidInput
 
@@ -19,8 +19,7 @@ LABELS = ("pos_label", "neg_label")
 REMEMBERED = ("sheet", "decimal", *LABELS)
 
 
-@dataclass(frozen=True)
-class Hints:
+class Hints(Struct, frozen=True):
     """Which sheet to read, how decimals are written, and which labels mean qualified and not qualified.
 
     ``pos_label`` and ``neg_label`` are given as a value or a sequence of values, and kept as texts;
@@ -38,7 +37,7 @@ class Hints:
             raise InvalidInput("header_row", expected="a row from 1 on", got=f"{self.header_row}")
         check.as_choice(self.decimal, get_args(DecimalMark), "decimal")
         for name, meaning in (("pos_label", "qualified"), ("neg_label", "not qualified")):
-            object.__setattr__(self, name, _labels(getattr(self, name), name, meaning))
+            force_setattr(self, name, _labels(getattr(self, name), name, meaning))
         if self.neg_label and not self.pos_label:
             raise InvalidInput(
                 "neg_label", f"goes with {option('pos_label')}, the values that mean qualified."

@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from surelist._dataclasses import replace
 from surelist.errors import InvalidInput, SurelistError
 from surelist.score_summary import BINS, USUAL, Scale
 from surelist.tables.engines import Frame, plain

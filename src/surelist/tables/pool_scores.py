@@ -11,8 +11,8 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from surelist._dataclasses import replace
 from surelist.score_summary import BINS, PoolCounts, count_scores
 from surelist.tables import bad_rows
 from surelist.tables.engines import Frame

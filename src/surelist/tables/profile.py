@@ -14,10 +14,10 @@ from typing import Any
 
 import narwhals as nw
 from msgspec import Struct
+from msgspec.structs import replace
 from narwhals.dtypes import DType
 
 from surelist._check import DecimalMark
-from surelist._dataclasses import replace
 from surelist.errors import InvalidInput
 from surelist.filters import ACCEPT, TRIAGE
 from surelist.tables.csv_text import names_in, origin_of

@@ -10,11 +10,11 @@ import posixpath
 import re
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from surelist._dataclasses import dataclass
+from msgspec import Struct, field
+
 from surelist.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -33,8 +33,7 @@ _BUILT_IN = {each: each for each in ("5", "6", "7", "8", "9", "10", "42", "44")}
 Letters = Callable[[int], str]  # the name of a column by its number from 0
 
 
-@dataclass
-class Remarks:
+class Remarks(Struct):
     """How many cells hold errors, the first as ``B4: #DIV/0!``; how many rows with content are hidden.
 
     ``columns`` are ranges of hidden ones, from 0; ``formats`` of numbers go by the letters of a column.

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
 
 from surelist import _check as check
-from surelist._dataclasses import dataclass, field, replace
 from surelist._files import refuse_inputs
 from surelist._names import option
 from surelist.drawing import axes
@@ -30,8 +31,7 @@ REASON, RANK = "shortlist_reason", "shortlist_rank"
 NOT_PLAIN = ("table", "pools", "scores", "checks")
 
 
-@dataclass(frozen=True)
-class PoolCount:
+class PoolCount(Struct, frozen=True):
     """One pool of a table of many."""
 
     pool: Any
@@ -45,8 +45,7 @@ class PoolCount:
         return f"{self.pool}: {self.shortlisted:,} of {self.candidates:,}.{drift}"
 
 
-@dataclass(frozen=True, repr=False)
-class Selection(Displayed):
+class Selection(Displayed, Struct, frozen=True):
     """What a selection did. ``table`` is the shortlist, of the same kind as the pool.
 
     ``groups`` has (candidates, shortlisted) per group, ``pools`` the counts per pool where a pool
@@ -116,9 +115,9 @@ class Selection(Displayed):
 
     def to_dict(self) -> dict[str, Any]:
         """The counts as plain values."""
-        counts = {key: value for key, value in vars(self).items() if key not in NOT_PLAIN}
-        counts["checks"] = [vars(each) for each in self.checks]
-        pools = [{**vars(pool), "drift": [vars(each) for each in pool.drift]} for pool in self.pools]
+        counts = {key: value for key, value in asdict(self).items() if key not in NOT_PLAIN}
+        counts["checks"] = [asdict(each) for each in self.checks]
+        pools = [{**asdict(pool), "drift": [asdict(each) for each in pool.drift]} for pool in self.pools]
         return counts | ({"pools": pools} if pools else {})
 
 

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import narwhals as nw
+from msgspec import Struct, field
+from msgspec.structs import replace
 from narwhals.exceptions import NarwhalsError
 
 from surelist import _check as check
-from surelist._dataclasses import dataclass, field, replace
 from surelist._names import option
 from surelist.errors import InvalidInput, MissingDependency, SurelistError
 from surelist.tables import excel
@@ -37,8 +38,7 @@ SMALL, MOST_SMALL = 1 << 20, 16  # bytes of a small file; so many such files are
 def _silent(_: str) -> None: ...
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(Struct, frozen=True, dict=True, eq=False):
     """A table that can be asked, and what is needed to talk about it."""
 
     frame: Frame
@@ -49,8 +49,8 @@ class Table:
     say: Callable[[str], None] = _silent  # called at the start of every pass over the data
     hints: Hints = field(default_factory=Hints)
     origin: Origin | None = None  # of CSV and Excel: rows have numbers there
-    decisions: dict[str, Decision] = field(default_factory=dict, compare=False, repr=False)  # see ``reading``
-    label_readings: dict[str, LabelReading] = field(default_factory=dict, compare=False, repr=False)
+    decisions: dict[str, Decision] = field(default_factory=dict)  # see ``reading``
+    label_readings: dict[str, LabelReading] = field(default_factory=dict)
 
     @property
     def text(self) -> bool:

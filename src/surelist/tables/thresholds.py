@@ -16,10 +16,10 @@ from typing import Any, get_args
 
 import narwhals as nw
 from msgspec import Struct
+from msgspec.structs import replace
 
 from surelist import _check as check
 from surelist._check import Dialect
-from surelist._dataclasses import replace
 from surelist._names import option
 from surelist.errors import InvalidInput, MissingDependency
 from surelist.filters import ACCEPT, HEX_DIGITS, LOOK, REJECT, Filter, GroupFilter, Threshold

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from surelist._dataclasses import dataclass, field, replace
 from surelist.errors import InvalidInput, NotCertifiable, UnreviewedWarning
 from surelist.filters import Filter
 from surelist.lifecycle import campaign_text
@@ -63,8 +63,7 @@ class CampaignStatus(Struct, frozen=True, kw_only=True):
     reason: str | None
 
 
-@dataclass(frozen=True)
-class Begun:
+class Begun(Struct, frozen=True):
     """A campaign that can start: its state as text, and what it says."""
 
     state: str
@@ -131,8 +130,7 @@ def status(campaign: Campaign) -> CampaignStatus:
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class PoolList:
+class PoolList(Struct, frozen=True):
     """A pool that was shortlisted: counts, what was understood, and the scores of those to be reviewed.
 
     The best of the list come first. With an audit those drawn who are not listed follow, the best first;

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 from msgspec import structs
+from msgspec.structs import replace
 
 from surelist._check import EVERYONE
-from surelist._dataclasses import replace
 from surelist._names import Marked, option
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.filters import pool_members, refuse_everyone

@@ -6,9 +6,9 @@ import csv
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct
 
 from surelist import examples
-from surelist._dataclasses import dataclass
 from surelist._files import writing
 from surelist.errors import InvalidInput
 from surelist.promises.kinds.expected import Expected
@@ -18,8 +18,7 @@ from surelist.tables.shortlist import Selection
 from surelist.workflows.tables import calibrate_table, select_table
 
 
-@dataclass(frozen=True)
-class Demo:
+class Demo(Struct, frozen=True):
     """What ``surelist demo`` made.
 
     ``lists`` says, per rule, how many of this pool are shortlisted and how many of 100 on

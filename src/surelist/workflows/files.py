@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace
 
 from surelist._check import MissingLabels
-from surelist._dataclasses import replace
 from surelist.promises.terms import Roles
 from surelist.tables import bad_rows
 from surelist.tables.arrays import read_columns

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
-from surelist._dataclasses import dataclass
 from surelist._files import updating, writing
 from surelist._names import option
 from surelist.errors import InvalidInput
@@ -81,8 +81,7 @@ def next_sheet(command: str, state: Path, output: Path, *, count: int | None, la
     return len(rows)
 
 
-@dataclass(frozen=True)
-class Recorded:
+class Recorded(Struct, frozen=True):
     """What ``record_sheet`` did."""
 
     work: Any

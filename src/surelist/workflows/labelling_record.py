@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from surelist._dataclasses import dataclass
+from msgspec import Struct
+
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.lifecycle.labelling import Labelling
 from surelist.promises.policy import Policy
@@ -23,8 +24,7 @@ class Told(NamedTuple):
     labels: list[int | None]
 
 
-@dataclass(frozen=True)
-class LabellingStatus:
+class LabellingStatus(Struct, frozen=True):
     """Where a labelling stands."""
 
     description: str

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from surelist._check import MissingLabels
-from surelist._dataclasses import dataclass
 from surelist._files import refuse_inputs, updating
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.lifecycle.campaign import Campaign
@@ -109,8 +109,7 @@ def start_campaign(
     return campaign
 
 
-@dataclass(frozen=True)
-class ScreenedPool:
+class ScreenedPool(Struct, frozen=True):
     """What ``screen_pool`` did."""
 
     campaign: Campaign

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from surelist import _check as check
 from surelist._check import Dialect, OnBadRows
-from surelist._dataclasses import replace
 from surelist.errors import InvalidInput
 from surelist.filters import LISTS
 from surelist.promises import pool_checks

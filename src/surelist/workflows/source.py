@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from surelist._check import DecimalMark, EngineName, OnBadRows
-from surelist._dataclasses import replace
 from surelist._files import refuse_inputs
 from surelist._names import TABLES
 from surelist.errors import InvalidInput

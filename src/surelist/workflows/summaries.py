@@ -15,11 +15,11 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from surelist import _check as check
 from surelist._check import MissingLabels
-from surelist._dataclasses import dataclass, replace
 from surelist._files import refuse_inputs, temporary_folder, writing
 from surelist._version import __version__
 from surelist.errors import InvalidInput, NotCertifiable, PoolWarning
@@ -46,8 +46,7 @@ from surelist.workflows.source import Source
 CURVE_POINTS = 240
 
 
-@dataclass(frozen=True)
-class MadePolicy:
+class MadePolicy(Struct, frozen=True):
     """A policy, what a report shows of its rows (None: nothing that would be true of them), the share of
     candidates it would shortlist, and what a person should know before saving it."""
 

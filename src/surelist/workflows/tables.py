@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec.structs import replace
+
 from surelist import _check as check
 from surelist._check import MissingLabels, OnBadRows
-from surelist._dataclasses import replace
 from surelist.errors import InvalidInput
 from surelist.promises import kinds
 from surelist.promises.calibrate import calibrate as calibrate_arrays

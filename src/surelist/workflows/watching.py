@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 from msgspec import Struct, structs
 
-from surelist._dataclasses import dataclass
 from surelist._names import OptionNames
 from surelist.errors import InvalidInput
 from surelist.filters import LISTS as LISTS
@@ -54,8 +53,7 @@ class PoolNumbers(Struct, frozen=True, omit_defaults=True):
         return {"drawn": self.drawn, "qualified": self.missed, "unreviewed": self.unaudited}
 
 
-@dataclass(frozen=True)
-class WatchedPool:
+class WatchedPool(Struct, frozen=True):
     """A pool that was to count when it was screened, and what its reviews showed once they are finished."""
 
     name: str
@@ -63,8 +61,7 @@ class WatchedPool:
     audit_rate: float | None = None  # that of the first pool holds for all
 
 
-@dataclass(frozen=True)
-class WatchedPromise:
+class WatchedPromise(Struct, frozen=True):
     """What the reviews say of a promise."""
 
     standing: Standing | None  # None: nothing watches this promise

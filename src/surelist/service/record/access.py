@@ -14,11 +14,10 @@ import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from surelist import _check as check
 from surelist._numerals import moment
@@ -117,8 +116,7 @@ class SessionBegun(Event, frozen=True, kw_only=True):
         story.sessions.setdefault(entry.subject, {})[self.fingerprint] = self.expires
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(Struct, frozen=True):
     """A token as it is on record: everything but its secret. ``policy``: hashes with spaces between."""
 
     id: str

@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, cast
 
@@ -113,8 +112,7 @@ E = TypeVar("E", bound=Event)
 E_co = TypeVar("E_co", bound=Event, covariant=True)
 
 
-@dataclass(frozen=True)
-class Entry(Generic[E_co]):
+class Entry(Struct, Generic[E_co], frozen=True, dict=True):
     """One line of the record. ``details`` is the event as JSON text, and part of the hash."""
 
     seq: int

@@ -7,12 +7,12 @@ shown by its code. Nothing is written here.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache
 from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from surelist.service.record import events
 from surelist.service.record.access import TokenCreated
@@ -40,8 +40,7 @@ _MOST_WORDS = 6
 Part = tuple[str, list[object]]  # of a condition in SQL, and its values
 
 
-@dataclass(frozen=True)
-class Search:
+class Search(Struct, frozen=True):
     """What to look for; empty fields ask for nothing."""
 
     words: str = ""

@@ -14,10 +14,11 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from queue import SimpleQueue
 from typing import Any, Generic
+
+from msgspec import Struct, field
 
 from surelist.errors import SurelistError
 from surelist.service.errors import Conflict, NotFound, StorageError
@@ -32,8 +33,7 @@ COLUMNS = "seq, at, actor, action, subject, details, previous, hash"
 Job = Callable[["Batch"], Any]
 
 
-@dataclass
-class Batch:
+class Batch(Struct):
     """One write transaction under way. Entries are collected and inserted together."""
 
     connection: Connection
@@ -210,16 +210,14 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-@dataclass(frozen=True)
-class Written(Generic[E_co]):
+class Written(Struct, Generic[E_co], frozen=True):
     """An entry on record, and whether it was there already under the same idempotency key."""
 
     entry: Entry[E_co]
     replayed: bool = False
 
 
-@dataclass
-class Key:
+class Key(Struct):
     """An idempotency key and the hash of the request it was sent with."""
 
     name: str

@@ -10,9 +10,10 @@ import hashlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache, wraps
 from typing import Any, ParamSpec, TypeVar
+
+from msgspec import Struct
 
 from surelist.errors import SurelistError
 from surelist.promises.policy import Policy
@@ -31,8 +32,7 @@ LOCAL = "local"
 ENDS = "'reviews.closed', 'campaign.reviewed'"  # of the reviews of a list
 
 
-@dataclass(frozen=True)
-class Actor:
+class Actor(Struct, frozen=True):
     """Whoever makes a request: a name for the record, a role, perhaps some policies only."""
 
     name: str
@@ -72,8 +72,7 @@ class Actor:
 LOCAL_ACTOR = Actor(LOCAL, "admin")
 
 
-@dataclass(frozen=True)
-class SavedPolicy:
+class SavedPolicy(Struct, frozen=True):
     """A policy on record, and what became of it."""
 
     policy: Policy

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import Struct, field
 
 from surelist._files import writing
 from surelist.errors import InvalidInput, SurelistError
@@ -48,8 +48,7 @@ PAGE = 2_000
 EMPTY = "the log is empty: nothing was ever recorded, or everything was removed"
 
 
-@dataclass
-class Verdict:
+class Verdict(Struct):
     """``problems`` is empty if the record is as it was written."""
 
     entries: int = 0
