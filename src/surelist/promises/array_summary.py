@@ -13,7 +13,7 @@ from surelist.score_summary import BINS, REACH, STEPS, USUAL, Bins, Reached, Row
 BLOCK = 1 << 16  # rows at a time: temporary arrays stay in the processor's cache
 FIRST = 1 << 13  # of the first block, where nearly every score is the smallest of its bin so far
 ZERO = int(REACH) * BINS  # where the usual bin of a score of 0 is in arrays of bins
-PLACED = 1 << 14  # bins that a place is looked for in
+PLACED = (1 << 16) - 1  # the last of the bins that a place is looked for in: their numbers take two bytes
 CODES = 2 * ZERO + 1  # enough for the usual bins, and for own ones with one below and one above
 
 
@@ -170,7 +170,7 @@ def at_places(scores: Floats, places: Ints, probes: Floats) -> tuple[Floats, boo
     per_unit = PLACED / width if width else 0.0
     if not 0 < per_unit < np.inf:
         ordered = np.sort(scores)
-        return ordered[places], bool(np.isin(probes, ordered).any())
+        return ordered[places], _any_of(probes, ordered)
     numbers, counts = np.empty(len(scores), dtype=np.uint16), np.zeros(PLACED + 1, dtype=np.int64)
     space, start, one = _Space(), 0, np.int64(1)
     with np.errstate(over="ignore"):  # far beyond the sample: in the last bin
@@ -188,4 +188,9 @@ def at_places(scores: Floats, places: Ints, probes: Floats) -> tuple[Floats, boo
     kept = np.sort(np.concatenate([scores[each].compress(wanted.take(numbers[each])) for each in parts]))
     inside = np.where(wanted, counts, 0)
     first = np.cumsum(inside) - inside
-    return kept[first[held] + places - (ends - counts)[held]], bool(np.isin(probes, kept).any())
+    return kept[first[held] + places - (ends - counts)[held]], _any_of(probes, kept)
+
+
+def _any_of(probes: Floats, ordered: Floats) -> bool:
+    """Whether one of the probes is among scores in rising order."""
+    return bool((ordered.searchsorted(probes) < ordered.searchsorted(probes, side="right")).any())
