@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 
 import numpy as np
 import pytest
@@ -120,6 +121,30 @@ def test_a_triage_is_watched_on_the_page(local_client, policy):
     assert standing(client, policy)["evidence"] == [pytest.approx(monitor.e_value)]
     assert "of the accepted are qualified" in done.text
     assert intact(client)
+
+
+def test_whoever_reviews_does_not_see_who_is_on_which_list(local_client):
+    client, csrf, policy = local_client, page_of(local_client), triage_policy(local_client)
+    path = screen(client, csrf, policy, 5, audit_rate="30")[0].url.path
+    drawn = facts_of(client, path)["audit_groups"]
+    assert min(drawn.values()) > 0
+    shown = [
+        client.get(f"{path}/review?show=all&at={at}").text
+        for at in range(1, len(to_review(client, path)) + 1)
+    ]
+    for page in shown:
+        columns = re.findall(r"<dt>([^<]+)</dt>", page)
+        assert columns == ["id", "score"]
+        assert re.findall(r'<option value="([^"]*)"', page)[-3:] == ["", "id", "score"]
+    assert {
+        at for name in LISTS for at, page in enumerate(shown) if re.search(rf">\s*{name}\s*<", page)
+    } == set()
+    for word in LISTS:
+        assert "No candidate fits what is shown" in client.get(f"{path}/review?show=all&q={word}").text
+    assert client.get(f"{path}/review?show=all&sort=surelist_list").status_code == 400
+    assert (
+        client.get(path + "/reviews.csv").text.splitlines()[0].endswith("rank,id,review,reviewers,last,notes")
+    )
 
 
 def test_the_rate_is_that_of_the_first_pool_and_a_list_that_is_gone_says_nothing(local_client):

@@ -209,7 +209,7 @@ def _laid_out(
     with passing(me) as drawn, passing(me) as band:
         rows, groups = run(watching.write_audit, source, policy, names, audit_rate, drawn, band)
         if policy.three_ways:
-            columns = replace(columns, group=policy.list_column)
+            columns = replace(columns, group=watching.LIST)
         listed = band if policy.three_ways else result.path
         run(worklist.build, listed, list_of(result), columns, decimal, drawn if rows else None)
     return None if audit_rate is None else rows, groups

@@ -66,7 +66,7 @@ def _screen(me: Visitor, ident: str, spot: Spot, done: int | None) -> Response:
         return me.show(
             "review.html", entry=entry, facts=entry.event, policy=saved and answers.policy(saved),
             spot=spot, **shown, labelling=asked, three=saved is not None and saved.policy.three_ways,
-            detail=current, filters=FILTERS, names=work.names, length=work.length, listed=work.listed,
+            detail=current, filters=FILTERS, names=work.shown, length=work.length, listed=work.listed,
             progress=reviewing.counted(work) if asked else reviewing.progress(marks, work.length, reviewer),
             reviewers=marks.reviewers(), me=mine,
             until=until(kept.until), closed=view.reviews_closed(ident),

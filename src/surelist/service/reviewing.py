@@ -183,7 +183,9 @@ def detail(
         "rank": current.rank, "id": current.id, "mine": mine, "status": status,
         "audit": current.rank > work.listed,
         "marks": given if shown else [], "others": len(given) if not shown else 0,
-        "cells": list(zip(work.names, current.cells, strict=True)),
+        "cells": [
+            (name, cell) for name, cell in zip(work.names, current.cells, strict=True) if name in work.shown
+        ],
         "settled": any(mark.settles for mark in given),
     }  # fmt: skip
 

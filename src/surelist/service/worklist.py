@@ -23,8 +23,11 @@ from surelist.errors import InvalidInput
 from surelist.service.choices import ChosenColumns
 from surelist.service.errors import NotFound
 from surelist.workflows import tables as workflows
+from surelist.workflows.labelling import ROW
+from surelist.workflows.watching import LIST
 
 PAGE = 50
+HIDDEN = {ROW, LIST}  # columns of ours: whoever reviews does not know on which list of a triage somebody is
 LISTS = 16  # whose ids and orders are remembered
 FILTERS = {
     "open": "Not reviewed",
@@ -83,10 +86,16 @@ def build(
                     before = numbers or [True] * len(cells)
                     numbers = [_all_numbers(each) and so for each, so in zip(cells, before, strict=True)]
                     _require_ids(rows, ident, rank)
+                    said = [at for at, name in enumerate(names) if name not in HIDDEN]
                     file.executemany(
                         "INSERT INTO list VALUES (?, ?, ?, ?)",
                         [
-                            (at, row[ident], json.dumps(row, ensure_ascii=False), " ".join(row).casefold())
+                            (
+                                at,
+                                row[ident],
+                                json.dumps(row, ensure_ascii=False),
+                                " ".join(row[cell] for cell in said).casefold(),
+                            )
                             for at, row in enumerate(rows, rank + 1)
                         ],
                     )
@@ -154,6 +163,7 @@ class Worklist:
         meta = self._file.execute("SELECT * FROM meta").fetchone()
         names, numbers, self.id, self.score, self.group, self.listed = meta  # the others are of an audit
         self.names: list[str] = json.loads(names)
+        self.shown = [name for name in self.names if name not in HIDDEN]
         self._numbers: list[bool] = json.loads(numbers)
         self.length: int = self._file.execute("SELECT max(rank) FROM list").fetchone()[0] or 0
 
@@ -212,7 +222,7 @@ class Worklist:
 
     def _cell(self, name: str) -> str:
         """A column as SQL, numbers as numbers."""
-        if name not in self.names:
+        if name not in self.shown:
             raise InvalidInput("sort", f"there is no column {name[:80]!r} on this list.")
         column = self.names.index(name)
         cell = f"json_extract(cells, '$[{column}]')"

@@ -13,14 +13,14 @@ from surelist._names import OptionNames
 from surelist.errors import InvalidInput
 from surelist.filters import LISTS as LISTS
 from surelist.filters import LOOK as LOOK
-from surelist.filters import TRIAGE
 from surelist.lifecycle.monitor import Monitor, Standing
 from surelist.lifecycle.reviewed import coins
 from surelist.promises.policy import Policy
 from surelist.tables.arrays import read_columns
-from surelist.tables.output import rows_at, write_sheet
+from surelist.tables.output import refuse_columns, rows_at, write_sheet
 from surelist.workflows.source import Source
 
+LIST = "surelist_list"  # the column that says on which list of a triage a candidate is
 ALPHA = 0.05  # how often a sound policy is withdrawn by mistake, over its whole life
 
 
@@ -109,12 +109,13 @@ def write_audit(
         groups = columns.get("group")
         return drawn, {} if groups is None else dict(Counter(str(groups[row]) for row in drawn))
     lists: list[str] = policy.triage(columns["score"]).tolist()
+    refuse_columns(table, LIST)
     drawn = draw_audit(len(lists), (), rate)  # on whichever list
     taken = set(drawn)
     looked = [row for row, name in enumerate(lists) if name == LOOK and row not in taken]
     for path, numbers in ((output, drawn), (band, looked)):
         rows = [(*cells, lists[row]) for row, cells in zip(numbers, rows_at(table, numbers), strict=True)]
-        write_sheet(path, [*table.columns, TRIAGE], rows, [])
+        write_sheet(path, [*table.columns, LIST], rows, [])
     return drawn, drawn_by_list(lists, drawn) if audit_rate is not None else {}
 
 
