@@ -115,12 +115,6 @@ def alpha_bounds(alpha: float) -> str:
     )
 
 
-def wrong_over_rows(alpha: float, rows: int) -> str:
-    """How often a promise from independent rows may be wrong."""
-    drawn = counted(rows, "calibration row")
-    return f"wrong with probability at most {percent(alpha)} over the draw of the {drawn}"
-
-
 def right_for_each_pool(over_rows: float, over_pool: float, over: str) -> str:
     """How often a promise of two levels may be wrong."""
     return (

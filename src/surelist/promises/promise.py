@@ -182,8 +182,7 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
 
     @property
     def one_threshold(self) -> bool:
-        """Whether one threshold serves every pool, so that it can go together with other promises of one
-        list."""
+        """Whether one threshold serves every pool, so that several promises can share one list."""
         return True
 
     @property
@@ -230,31 +229,26 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
         raise NotImplementedError
 
     def block_need(self, size: int) -> BlockNeed:
-        """Qualified ones that a list needs of ``size`` candidates, as shares: mean, variance, and the
-        rates of pools."""
+        """Qualified ones that a list needs of ``size``, as shares: mean, variance, and the rates of pools."""
         raise NotImplementedError
 
     @property
     def rate(self) -> Fraction | None:
-        """The share of candidates, listed and qualified, that is promised on average; None: something else
-        is."""
+        """The share listed and qualified that is promised on average; None: something else is."""
         return None
 
     @property
     def kept_share(self) -> Fraction:
-        """The share that labels of a collection have to show: of its qualified ones on the list, or of the
-        list qualified."""
+        """What labels of a collection have to show: the share of its qualified listed, or of the list."""
         raise NotImplementedError
 
     @property
     def right_share(self) -> Fraction:
-        """Of those accepted, the share that labels of a collection have to show qualified, where the rest of
-        the collection is promised something as well."""
+        """Of those accepted the share to show qualified, where the rest of a collection has a promise too."""
         raise NotImplementedError
 
     def of_collection(self) -> Promise:
-        """The promise that a labelling makes: a range of pool sizes by its smallest, which does for the
-        others."""
+        """The promise that a labelling makes: of a range of pool sizes that of the smallest."""
         return self
 
     def held_in(self, size: int) -> float | None:
@@ -262,8 +256,7 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
         return None
 
     def needed(self, available: Ints) -> Ints:
-        """For promises about pools: what the list of a pool must hold that has so many qualified
-        candidates."""
+        """For promises about pools: what the list must hold of a pool with so many qualified."""
         raise NotImplementedError
 
     def watched(self, policy: Certificate) -> tuple[Watched, ...]:
@@ -309,8 +302,7 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
         return False
 
     def widened(self, within: float) -> Promise:
-        """The promise that it takes to keep this one while density ratios are wrong by a factor
-        [theory: shift]."""
+        """The promise that keeps this one while density ratios are wrong by a factor [theory: shift]."""
         raise InvalidInput("within", f"has no proof with a promise like {self.describe()!r}; leave it out.")
 
 
@@ -356,10 +348,19 @@ class Proof(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
 
     def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
         """How often that may be wrong, as the second half."""
-        return phrases.wrong_over_rows(policy.alpha, cutoff.rows)
+        alpha = phrases.percent(policy.alpha)
+        return f"wrong with probability at most {alpha} over {self.over(cutoff, policy)}"
+
+    def over(self, cutoff: Cutoff, policy: Certificate) -> str:
+        """What the chance of that is over."""
+        return f"the draw of the {phrases.counted(cutoff.rows, 'calibration row')}"
 
     def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
         """What the promise rests on."""
+        return phrases.common_conditions(policy.alpha, *self.of_the_rule(cutoff))
+
+    def of_the_rule(self, cutoff: Cutoff) -> tuple[str, ...]:
+        """What its rule rests on, beside what every promise does."""
         raise NotImplementedError
 
     def evidence(self, cutoff: Cutoff) -> str:
@@ -395,6 +396,5 @@ class Proof(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
         return cutoff.target.shares_seen(cutoff, policy, seen)
 
     def chance_short(self, cutoff: Cutoff, sizes: Ints, missed: int) -> float | None:
-        """For promises about pools: P(as many of pools of these sizes fall short); None where that is not
-        known."""
+        """For promises about pools: P(as many of pools of these sizes fall short); None: not known."""
         return cutoff.target.chance_short(cutoff, sizes, missed) if self.counted else None

@@ -25,7 +25,7 @@ from surelist.promises.conditions import BESIDE, DROPPED, SEVERAL, Proved
 from surelist.promises.curve import CurveRows, PromiseCurve
 from surelist.promises.evidence import Evidence, PoolRows, pool_rows
 from surelist.promises.options import POOL_SIZE, K, LabelsOf, Option
-from surelist.promises.phrases import counted, number, percent, qualified
+from surelist.promises.phrases import counted, number, qualified
 from surelist.promises.promise import About, Level, Needs, PageChoice, Promise, Proof
 from surelist.promises.sampled import Draw
 from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
@@ -119,20 +119,18 @@ class Average(Proof, frozen=True):
     peak: float
     last: float
 
-    def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
-        return (
-            f"wrong with probability at most {percent(policy.alpha)} over the draw of the "
-            f"{counted(self.units, f'calibration {self.unit}')} and of the random numbers behind it"
-        )
+    def over(self, cutoff: Cutoff, policy: Certificate) -> str:
+        units = counted(self.units, f"calibration {self.unit}")
+        return f"the draw of the {units} and of the random numbers behind it"
 
-    def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
+    def of_the_rule(self, cutoff: Cutoff) -> tuple[str, ...]:
         pools = self.unit == "pool"
         alike = (phrases.POOLS_ALIKE, phrases.WHOLE_POOLS) if pools else phrases.ALL_ROWS
         spread = (
             f"The spread {number(self.spread)} was guessed beforehand, not taken from these rows; a bad "
             "guess makes the list longer, not the promise false."
         )
-        return phrases.common_conditions(policy.alpha, *alike, spread, phrases.DRAWN_ONCE)
+        return *alike, spread, phrases.DRAWN_ONCE
 
     def evidence(self, cutoff: Cutoff) -> str:
         alpha = cutoff.level.alpha

@@ -133,15 +133,14 @@ class ListedBudget(Proof, tag="budget", frozen=True):
             f"of {number(cutoff.promised(Budget).pool_size)} candidates"
         )
 
-    def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
+    def of_the_rule(self, cutoff: Cutoff) -> tuple[str, ...]:
         promise = cutoff.promised(Budget)
         size = (
             f"A list has at most {number(promise.size)} of {number(promise.pool_size)} candidates on average "
             "over draws of the unlabelled scores; this policy's own average exceeds that about half the "
             "time, by little where they are many. The size was fixed before looking at these rows."
         )
-        needed = (*phrases.ALL_ROWS, phrases.OTHER_SCORES, phrases.POOL_SIZE_KNOWN, size)
-        return phrases.common_conditions(policy.alpha, *needed)
+        return *phrases.ALL_ROWS, phrases.OTHER_SCORES, phrases.POOL_SIZE_KNOWN, size
 
     def evidence(self, cutoff: Cutoff) -> str:
         return (

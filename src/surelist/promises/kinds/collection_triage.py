@@ -44,8 +44,8 @@ class AcceptedRejected(LabelledSample, tag="accepted-rejected", frozen=True):
         holders = f"they and {looked} hold" if self.look else "they hold"
         return f"of {self.these} {right} are qualified, and {holders} at least {kept} of all qualified"
 
-    def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
-        return f"wrong with probability at most {percent(policy.alpha)} over the draws of those labelled"
+    def over(self, cutoff: Cutoff, policy: Certificate) -> str:
+        return "the draws of those labelled"
 
     def evidence(self, cutoff: Cutoff) -> str:
         first = self.accepted.evidence(cutoff)

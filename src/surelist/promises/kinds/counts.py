@@ -89,9 +89,9 @@ class CountPromise(Promise, frozen=True):
         """What the promise rests on beside the conditions of every count."""
         raise NotImplementedError
 
-    def count_wrong(self, policy: Certificate) -> str:
-        """How often that may be wrong, as the second half."""
-        return f"wrong with probability at most {percent(policy.alpha)} over the draw of {policy.drawn_rows}"
+    def count_wrong(self, policy: Certificate) -> str | None:
+        """How often that may be wrong, where it is not so often over the draw of the rows."""
+        return None
 
     def one_look(self) -> str:
         """That it was fixed before looking, and what is covered otherwise."""
@@ -177,7 +177,10 @@ class Counts(Proof, tag="counts", frozen=True):
     many_steps = True
 
     def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
-        return cutoff.promised(CountPromise).count_wrong(policy)
+        return cutoff.promised(CountPromise).count_wrong(policy) or super().wrong(cutoff, policy)
+
+    def over(self, cutoff: Cutoff, policy: Certificate) -> str:
+        return f"the draw of {policy.drawn_rows}"
 
     def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
         promise = cutoff.promised(CountPromise)
@@ -253,8 +256,8 @@ class Looks(Counts, tag="looks", frozen=True):
     chosen: int
     audit_rate: float | None = None
 
-    def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
-        return f"wrong with probability at most {percent(policy.alpha)} over the draw of its rows and pools"
+    def over(self, cutoff: Cutoff, policy: Certificate) -> str:
+        return "the draw of its rows and pools"
 
     def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
         fixed = (

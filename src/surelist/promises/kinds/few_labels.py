@@ -84,8 +84,8 @@ class LabelledSample(Proof, frozen=True):
         of = "" if self.group is None else f" of group {self.group!r}"
         return f"these {counted(self.collection, 'candidate')}{of}"
 
-    def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
-        return f"wrong with probability at most {percent(policy.alpha)} over the draw of those labelled"
+    def over(self, cutoff: Cutoff, policy: Certificate) -> str:
+        return "the draw of those labelled"
 
     def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
         return (LABELS_RIGHT, BY_NAME, self.missing, alpha_bounds(policy.alpha), DRAWN_ONCE, FIXED_BEFORE)
@@ -237,8 +237,8 @@ class TwoDraws(KeptSample, tag="two-draws", frozen=True):
     hits: int
     dropped: int
 
-    def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
-        return f"wrong with probability at most {percent(policy.alpha)} over the draws of those labelled"
+    def over(self, cutoff: Cutoff, policy: Certificate) -> str:
+        return "the draws of those labelled"
 
     def evidence(self, cutoff: Cutoff) -> str:
         return (

@@ -228,7 +228,7 @@ class FixedSequence(Proof, tag="fixed-sequence", frozen=True):
     good: int
     parts: int = 1
 
-    def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
+    def of_the_rule(self, cutoff: Cutoff) -> tuple[str, ...]:
         plan = (
             f"The first list tested was the best {percent(self.start)} of candidates, with all who tie with "
             "the last of them, fixed before looking at these rows."
@@ -238,14 +238,12 @@ class FixedSequence(Proof, tag="fixed-sequence", frozen=True):
         long_run = (
             "The share is that of all who are ever shortlisted by this policy; a single list may hold less."
         )
-        needed = (*phrases.ALL_ROWS, phrases.OTHER_SCORES, plan, long_run)
-        return phrases.common_conditions(policy.alpha, *needed)
+        return *phrases.ALL_ROWS, phrases.OTHER_SCORES, plan, long_run
 
     def evidence(self, cutoff: Cutoff) -> str:
         return (
             f"{phrases.number(self.good)} of {counted(self.listed, 'calibration row')} on the list are "
-            "qualified; "
-            f"{counted(self.steps, 'list')} in a row passed, from the shortest on"
+            f"qualified; {counted(self.steps, 'list')} in a row passed, from the shortest on"
         )
 
     def check(self, cutoff: Cutoff) -> None:

@@ -48,15 +48,11 @@ class RankChain(Proof, tag="rank-chain", frozen=True):
     inside: int
     count: int
 
-    def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
-        return (
-            f"wrong with probability at most {percent(policy.alpha)} over the draw of the {cutoff.rows:,} "
-            f"calibration rows and {self.unlabelled:,} unlabelled scores"
-        )
+    def over(self, cutoff: Cutoff, policy: Certificate) -> str:
+        return f"{super().over(cutoff, policy)} and {self.unlabelled:,} unlabelled scores"
 
-    def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
-        needed = (*phrases.ALL_ROWS, phrases.OTHER_SCORES, phrases.POOL_SIZE_KNOWN)
-        return phrases.common_conditions(policy.alpha, *needed)
+    def of_the_rule(self, cutoff: Cutoff) -> tuple[str, ...]:
+        return *phrases.ALL_ROWS, phrases.OTHER_SCORES, phrases.POOL_SIZE_KNOWN
 
     def evidence(self, cutoff: Cutoff) -> str:
         where = "all" if self.at == 0 else f"the best {number(self.blocks[self.at - 1].size)} scores'"
@@ -136,10 +132,10 @@ class Audited(Proof, tag="audited", frozen=True):
     available: int
     unlabelled: int
 
-    def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
-        return f"{phrases.wrong_over_rows(policy.alpha, cutoff.rows)} and of those of them that were labelled"
+    def over(self, cutoff: Cutoff, policy: Certificate) -> str:
+        return f"{super().over(cutoff, policy)} and of those of them that were labelled"
 
-    def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
+    def of_the_rule(self, cutoff: Cutoff) -> tuple[str, ...]:
         labelled = (
             f"Every row that scores at least {number(self.edge)} was to be labelled, and each of the others "
             f"with probability {percent(self.audit_rate)}, by a draw of its own that depends on nothing "
@@ -147,9 +143,7 @@ class Audited(Proof, tag="audited", frozen=True):
             "were fixed before."
         )
         every = f"All {number(self.unlabelled)} rows without a label are in: none was left out."
-        return phrases.common_conditions(
-            policy.alpha, phrases.ROWS_ALIKE, phrases.POOL_SIZE_KNOWN, labelled, every
-        )
+        return phrases.ROWS_ALIKE, phrases.POOL_SIZE_KNOWN, labelled, every
 
     def evidence(self, cutoff: Cutoff) -> str:
         if self.needed == 0:
@@ -163,12 +157,8 @@ class Audited(Proof, tag="audited", frozen=True):
         )
 
     def check(self, cutoff: Cutoff) -> None:
-        rate, rows, qualified, alpha = (
-            cutoff.promised(RatePromise).rate,
-            cutoff.rows,
-            cutoff.qualified,
-            cutoff.level.alpha,
-        )
+        rate, alpha = cutoff.promised(RatePromise).rate, cutoff.level.alpha
+        rows, qualified = cutoff.rows, cutoff.qualified
         hold(self.above + self.available == qualified, "the qualified rows do not add up")
         hold(min(self.above, self.needed) >= 0 and self.needed <= self.available, "too few audited rows")
         hold(0 <= self.unlabelled <= rows - qualified, "the number without a label is impossible")
@@ -257,9 +247,9 @@ class NoisyRate(Noisy, tag="noisy-rate", frozen=True):
     rank: int
     edge: float
 
-    def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
-        said = super().wrong(cutoff, policy)
-        return f"{said} and {number(self.others)} unlabelled scores" if self.rank else said
+    def over(self, cutoff: Cutoff, policy: Certificate) -> str:
+        scores = f" and {number(self.others)} unlabelled scores" if self.rank else ""
+        return super().over(cutoff, policy) + scores
 
     def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
         fixed = f"That at most {percent(self.longest)} of candidates may be listed was fixed beforehand."

@@ -302,14 +302,13 @@ class TwoLists(Proof, tag="two-lists", frozen=True):
     def looked_from(self) -> float:
         return self.reject_below
 
-    def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
+    def of_the_rule(self, cutoff: Cutoff) -> tuple[str, ...]:
         fixed = "The first lists tested and the middle were fixed before looking at the labels of these rows."
         long_run = (
             "The shares are those of all who are ever accepted or rejected; a single pool may lie below."
         )
         labels = "Every calibration row has a label."
-        needed = (*phrases.ALL_ROWS, labels, phrases.OTHER_SCORES, fixed, long_run)
-        return phrases.common_conditions(policy.alpha, *needed)
+        return *phrases.ALL_ROWS, labels, phrases.OTHER_SCORES, fixed, long_run
 
     def evidence(self, cutoff: Cutoff) -> str:
         first = (
