@@ -40,7 +40,7 @@ from surelist.lifecycle.reviewed import (
 )
 from surelist.lifecycle.state import Saved
 from surelist.promises import kinds
-from surelist.promises.evidence import fingerprint_of
+from surelist.promises.evidence import rows_fingerprint
 from surelist.promises.kinds.counts import CountPromise
 from surelist.promises.policy import Policy
 
@@ -100,7 +100,7 @@ class Campaign(Saved[CampaignState]):
             schedule=list(looks.as_schedule(schedule, len(array), target)),
             monitor_alpha=check.as_level(monitor_alpha, "monitor_alpha"),
             uncertified=cast(Any, check.as_choice(uncertified, UNCERTIFIED, "uncertified")),
-            fingerprint=fingerprint_of(len(array), qualified, array[qualified]),
+            fingerprint=rows_fingerprint(array, qualified) or "",
             rows=len(array),
             missing=missing,
             audit_rate=None if audit_rate is None else check.as_alpha(audit_rate, "audit_rate"),

@@ -6,7 +6,6 @@ anything may depend on anything [theory: pools].
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -201,14 +200,6 @@ def rows_fingerprint(scores: Floats, labels: Column) -> str | None:
     usable = np.isfinite(scores)
     kept, good = scores[usable], (labels == 1)[usable]
     return summarise_arrays(kept, kept[good], []).fingerprint if len(kept) else None
-
-
-def fingerprint_of(rows: int, qualified: Mask, scores: Floats) -> str:
-    """The fingerprint "arrays 1" of earlier versions and of campaigns: it depends on the order of rows."""
-    digest = hashlib.sha256(rows.to_bytes(8, "little"))
-    digest.update(np.packbits(qualified).tobytes())
-    digest.update(np.ascontiguousarray(scores, dtype="<f8").data)
-    return digest.hexdigest()
 
 
 class PoolRows(Struct, frozen=True, eq=False):

@@ -81,14 +81,14 @@ def plain_rows(
     """
     roles = {role: name for role, name in names.items() if name is not None}
     known = [each for each in groups if each is not None]
-    plain = table.origin is not None and table.origin.plain and not table.hints.pos_label
+    plain = table.origin.plain and not table.hints.pos_label
     there = {"score", "label"} <= roles.keys() <= {"score", "label", "group"} and {*roles.values()} <= {
         *table.columns
     }
     if not (plain and there and len(known) <= MOST_GROUPS and style_of(table, roles["score"]).plain):
         return None
     table.say("reading scores and labels")
-    files = Files(list(table.paths), "csv", table.delimiter)
+    files = Files(list(table.paths), "csv", table.origin.delimiter)
     group = {roles["group"]: known} if "group" in roles else {}
     with table.reading():
         read = table.engine.plain_rows(files, table.size, roles["score"], roles["label"], group)

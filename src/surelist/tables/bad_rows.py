@@ -303,6 +303,6 @@ def _shown(columns: Columns, example: Example) -> str:
     if example.row is None:
         return values
     table = columns.table
-    spreadsheet = table.origin is not None and table.origin.form != "json"
+    spreadsheet = table.origin.form in ("csv", "excel")
     what = "spreadsheet row" if spreadsheet else "row" if table.file else "position"
     return f"{what} {example.row}: {values}"

@@ -51,7 +51,6 @@ class _Scores:
         assert columns.label is not None
         roles = {SCORE: columns.score} | ({GROUP: columns.group} if columns.group is not None else {})
         further = {} if columns.ident is None else {ID: columns.ident}
-        further |= {} if columns.pool is None else {POOL: columns.pool}
         self.columns, self.binned = columns, binned
         usable, good = columns.frame.filter(columns.usable), columns.label == 1
         self.frame = usable.filter(good).with_columns(**roles, **further).select(*roles, *further)
@@ -233,7 +232,8 @@ def pooled_rows(
     """Whole pools of a table, after the same checks as for rows; by rank, scores are minus ranks."""
     counted = calibration_rows(table, [None], {**names, "group": None}, **checks)
     evidence = counted.evidence[None]
-    columns, frame = evidence.scores.columns, evidence.scores.frame
+    columns = evidence.scores.columns
+    assert columns.label is not None
     pools, unscored = _pools(columns)
     if pools > evidence.rows:
         raise InvalidInput(
@@ -242,18 +242,13 @@ def pooled_rows(
             f"{evidence.rows:,} rows with one; {option('on_bad_rows', 'drop')} is for a few bad rows.",
         )
     group = {} if names.get("group") is None else {GROUP: find_columns(table, **names).group}
-    if group:
-        assert columns.label is not None
-        qualified = columns.frame.filter(columns.usable).filter(columns.label == 1)
-        frame = qualified.with_columns(**{SCORE: columns.score, POOL: columns.pool}, **group)
-    if by_rank:
-        assert columns.label is not None
-        ranked = with_ranks(columns, keep_order=False).filter(columns.label == 1)
-        frame = ranked.with_columns(nw.col(RANK).alias(SCORE), **group)
-    what = "fetching the qualified rows of all pools"
-    fetched = columns.arrays(frame.select(SCORE, POOL, *group), what, (SCORE,))
+    frame = with_ranks(columns, keep_order=False) if by_rank else columns.frame.filter(columns.usable)
+    wanted = {SCORE: nw.col(RANK) if by_rank else columns.score, POOL: columns.pool, **group}
+    qualified = frame.filter(columns.label == 1).with_columns(**wanted).select(*wanted)
+    fetched = columns.arrays(qualified, "fetching the qualified rows of all pools", (SCORE,))
     groups = _groups(fetched[GROUP], names) if group else None
-    return PooledRows(counted, pools, unscored, fetched[SCORE], _codes(fetched[POOL]), groups)
+    codes, _ = check.as_codes(fetched[POOL], len(fetched[SCORE]))
+    return PooledRows(counted, pools, unscored, fetched[SCORE], codes, groups)
 
 
 def _groups(values: Any, names: Mapping[str, str | None]) -> Column:
@@ -300,11 +295,3 @@ def _pools(columns: Columns) -> tuple[int, int]:
     scored = columns.frame.filter(columns.usable).select(**{POOL: columns.pool})
     with_score = columns.rows(scored.select(nw.col(POOL).n_unique().alias(ROWS)), "counting pools")[0][0]
     return int(pools), int(pools) - int(with_score)
-
-
-def _codes(values: Any) -> NDArray[np.int64]:
-    """Pools as numbers, in any order."""
-    if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
-        return check.as_codes(values, len(values))[0] if len(values) else np.empty(0, dtype=np.int64)
-    numbers: dict[Any, int] = {}
-    return np.fromiter((numbers.setdefault(each, len(numbers)) for each in values), np.int64, len(values))

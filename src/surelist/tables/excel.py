@@ -24,7 +24,7 @@ from surelist.errors import InvalidInput, MissingDependency
 from surelist.tables.csv_text import LOOKS_LIKE_A_TOTAL, MOST_TITLES, NUMBER, require_no_total
 from surelist.tables.hints import Origin
 from surelist.tables.numbers import Ambiguous, decide, shapes_of
-from surelist.tables.sheet_remarks import remarks_on
+from surelist.tables.sheet_remarks import letters_of, remarks_on
 
 if TYPE_CHECKING:
     from python_calamine import CalamineSheet, CalamineWorkbook
@@ -198,7 +198,7 @@ def _parsed(
     rows = [row for number, row in filled.items() if number > top]
     kept = [at for at, cells in enumerate(zip(filled[top], *rows, strict=True)) if _any_filled(cells)]
     first = sheet.start[1] if sheet.start else 0
-    addresses = [f"{_letters(first + at)}{top}" for at in kept]
+    addresses = [f"{letters_of(first + at)}{top}" for at in kept]
     titles = _titles([filled[top][at] for at in kept], addresses, where)
     columns = [[row[at] for row in rows] for at in kept]
     last = max(filled)
@@ -207,14 +207,14 @@ def _parsed(
         _require_no_sum(columns, f"{where}, row {last:,}")
     skipped = tuple(number for number in range(top + 1, last) if number not in filled)
     origin = Origin("excel", name, names, header=top, above=above, skipped=skipped, errors=None)
-    seen = remarks_on(path, name, top, _letters)
+    seen = remarks_on(path, name, top)
     if seen is not None:
         placed = {title: first + at for at, title in zip(kept, titles, strict=True)}
         origin = replace(
             origin, errors=seen.errors, error_cells=tuple(seen.shown), hidden=seen.hidden,
             hidden_columns=tuple(title for title, at in placed.items() if seen.hides(at)),
             formats={
-                title: code for title, at in placed.items() if (code := seen.formats.get(_letters(at)))
+                title: code for title, at in placed.items() if (code := seen.formats.get(letters_of(at)))
             },
         )  # fmt: skip
     typed = [_typed(cells) for cells in columns]
@@ -279,15 +279,6 @@ def _require_no_sum(columns: Sequence[Sequence[object]], where: str) -> None:
                 raise InvalidInput(
                     where, LOOKS_LIKE_A_TOTAL.format(f"{last!r} is the {what} of those above it")
                 )
-
-
-def _letters(column: int) -> str:
-    text = ""
-    column += 1
-    while column:
-        column, rest = divmod(column - 1, 26)
-        text = chr(65 + rest) + text
-    return text
 
 
 def _text(cell: object, mark: str | None = ".") -> str:

@@ -99,7 +99,7 @@ class Origin(Struct, frozen=True):
     ``not_numbers``, of JSON: what columns hold that are no numbers.
     """
 
-    form: str  # csv, excel or json
+    form: str  # csv, excel, json or parquet; of no file: table
     sheet: str | None = None
     sheets: tuple[str, ...] = ()
     encoding: str = "utf-8"
@@ -116,13 +116,18 @@ class Origin(Struct, frozen=True):
     not_numbers: Mapping[str, str] = field(default_factory=dict)
     formats: Mapping[str, str] = field(default_factory=dict)  # of a workbook: how columns show numbers
 
+    @classmethod
+    def of(cls, form: str, delimiter: str = ",") -> Origin:
+        """Of a file that nobody looked into."""
+        return cls(form, delimiter=delimiter, header=int(form == "csv"))
+
     @property
     def plain(self) -> bool:
         """Whether engines read the file as it is."""
         return self.form == "csv" and self.encoding == "utf-8" and self.header == 1
 
     def row(self, number: int) -> int:
-        """The spreadsheet row of a data row (from 0); of JSON its row, from 1."""
+        """The spreadsheet row of a data row (from 0); where there is no row of names its row, from 1."""
         row = self.header + 1 + number
         for each in self.skipped:
             if each > row:
@@ -165,6 +170,9 @@ class Origin(Struct, frozen=True):
         one = "1 cell holds an error and counts"
         what = one if self.errors == 1 else f"{self.errors:,} cells hold errors and count"
         return [f"{what} as empty ({', '.join(self.error_cells)}{more})"]
+
+
+NOT_A_FILE = Origin.of("table")
 
 
 def _short(text: str) -> str:

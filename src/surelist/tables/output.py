@@ -58,20 +58,20 @@ def write_like(
     answers too.
     """
     form = output_format(output)
-    delimiter = delimiter_of(output, table.delimiter)
+    delimiter = delimiter_of(output, table.origin.delimiter)
     with table.reading():
         if form == "excel":
             names = frame.collect_schema().names()
             rows = table.engine.rows(frame.head(MOST_ROWS + 1))
-            write_workbook(output, names, rows, texts=table.text, styles=styles or {}, formats=table.formats)
+            shown = table.origin.formats
+            write_workbook(output, names, rows, texts=table.text, styles=styles or {}, formats=shown)
             return delimiter
         with _to_a_store(table, output):
             if beside is None:
                 table.engine.write(frame, output, form, delimiter)
             else:
                 table.engine.write_beside(frame, output, form, delimiter, beside)
-    plain = form == "csv" and os.path.isfile(output) and not output.lower().endswith(".gz")
-    if plain and table.origin is not None:
+    if form == "csv" and os.path.isfile(output) and not output.lower().endswith(".gz"):
         _as_it_was(Path(output), table.origin)
     return delimiter
 

@@ -130,11 +130,9 @@ def profile(source: Path | Table) -> Profile:
         shown = names[:DETAILED]
         first = ask(f"SELECT {_texts(shown)} FROM input LIMIT {EXAMPLES}")
         columns = _described(ask, table, shown, rows, first) if shown else ()
-    origin = table.origin
     return Profile(
-        origin.form if origin is not None else file_format(table.paths[0]), rows, tuple(names), columns,
-        tuple(map(tuple, _blanked(first))), _guess(columns, rows), _doubts(columns),
-        origin.describe() if origin is not None else None,
+        table.origin.form, rows, tuple(names), columns, tuple(map(tuple, _blanked(first))),
+        _guess(columns, rows), _doubts(columns), table.origin.describe(),
     )  # fmt: skip
 
 

@@ -102,7 +102,6 @@ class Reading(Struct, frozen=True):
 
 def reading_of(table: Table, names: Mapping[str, str | None]) -> Reading:
     """What was understood of the columns with these roles."""
-    origin = table.origin
     read_numbers = []
     score, label = names.get("score"), names.get("label")
     if score is not None and is_text(table, score):
@@ -112,7 +111,7 @@ def reading_of(table: Table, names: Mapping[str, str | None]) -> Reading:
     read = None
     if label is not None and table.hints.pos_label:
         read = labels_of(table, label)
-    return Reading(origin.describe() if origin is not None else None, tuple(read_numbers), read)
+    return Reading(table.origin.describe(), tuple(read_numbers), read)
 
 
 def is_text(table: Table, column: str) -> bool:

@@ -124,7 +124,7 @@ def require_column(table: Table, role: str, name: str) -> str:
 
 def _require_plain(table: Table, name: str, *, number: bool) -> None:
     """In JSON a score is a number, and whatever has a role is no list or object."""
-    said = table.origin.not_numbers.get(name) if table.origin is not None else None
+    said = table.origin.not_numbers.get(name)
     if said is not None and (number or said.startswith(NESTED)):
         raise InvalidInput(
             f"column {name!r}", expected=f"{'numbers' if number else 'plain values'}", got=f"{said}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -30,7 +30,15 @@ _CELL = re.compile(r"<(?:\w+:)?c\s([^>]*)>")
 _ATTRIBUTE = re.compile(r"""(\w+)\s*=\s*["']([^"']*)["']""")
 _KEPT = re.compile(r"%|[$€£¥₹]")  # percent and currencies
 _BUILT_IN = {each: each for each in ("5", "6", "7", "8", "9", "10", "42", "44")}
-Letters = Callable[[int], str]  # the name of a column by its number from 0
+
+
+def letters_of(column: int) -> str:
+    """The name of a column by its number from 0."""
+    text, column = "", column + 1
+    while column:
+        column, rest = divmod(column - 1, 26)
+        text = chr(65 + rest) + text
+    return text
 
 
 class Remarks(Struct):
@@ -55,7 +63,7 @@ class Remarks(Struct):
             self.shown.append(f"{address}: {text.strip() or 'an error'}")
 
 
-def remarks_on(path: str | Path, sheet: str, header: int, letters: Letters) -> Remarks | None:
+def remarks_on(path: str | Path, sheet: str, header: int) -> Remarks | None:
     """What there is to say about one sheet; None of an old workbook, in which this cannot be seen."""
     from xml.etree.ElementTree import ParseError
 
@@ -72,7 +80,7 @@ def remarks_on(path: str | Path, sheet: str, header: int, letters: Letters) -> R
                 remarks.formats = _formats(file, part, header)
             if _is_worth_reading(file, part):
                 with file.open(part) as stream:
-                    _open_document(stream, remarks, sheet, letters) if opened else _excel(stream, remarks)
+                    _open_document(stream, remarks, sheet) if opened else _excel(stream, remarks)
         except ParseError as error:
             raise InvalidInput("file", f"{path} is damaged: sheet {sheet!r} is no XML ({error}).") from error
     return remarks
@@ -156,7 +164,7 @@ def _excel(stream: IO[bytes], remarks: Remarks) -> None:
                     remarks.add_error(cell.get("r", "?"), text)
 
 
-def _open_document(stream: IO[bytes], remarks: Remarks, sheet: str, letters: Letters) -> None:
+def _open_document(stream: IO[bytes], remarks: Remarks, sheet: str) -> None:
     """``<table-row visibility="collapse">``, columns likewise, cells of the type ``error``; in one table."""
     inside, row, columns = False, 0, 0
     for event, tag, node, given in _nodes(stream):
@@ -176,7 +184,7 @@ def _open_document(stream: IO[bytes], remarks: Remarks, sheet: str, letters: Let
                 wide = int(about.get("number-columns-repeated", "1"))
                 filled = filled or bool(kinds)
                 for each in range(min(wide, SHOWN) if "error" in kinds else 0):
-                    remarks.add_error(f"{letters(at + each)}{row + 1}", "".join(cell.itertext()))
+                    remarks.add_error(f"{letters_of(at + each)}{row + 1}", "".join(cell.itertext()))
                 at += wide
             remarks.hidden += times if hidden and filled else 0
             row += times

@@ -25,7 +25,7 @@ from surelist.tables.pool_scores import Marks, PoolScores, Rows, Sizes, count_po
 from surelist.tables.reading import is_text, style_of
 from surelist.tables.roles import POOL, ROW, Columns, find_columns
 from surelist.tables.sources import Table, reopen
-from surelist.tables.thresholds import RowLimits, make_limits
+from surelist.tables.thresholds import RowLimits, make_limits, require_named
 
 REASON, RANK = "shortlist_reason", "shortlist_rank"
 NOT_PLAIN = ("table", "pools", "scores", "checks")
@@ -201,12 +201,7 @@ def _write(columns: Columns, shortlist: Frame, output: str, beside: Beside | Non
 def _require_applicable(filter: Filter, names: Mapping[str, str | None]) -> None:
     if filter.overlapping:
         raise InvalidInput("policy", "its groups overlap; tables take one group column. Use policy.select.")
-    if names.get("score") is None:
-        raise InvalidInput("score", f"the policy remembers no score column; pass {option('score')}.")
-    if filter.grouped and names.get("group") is None:
-        raise InvalidInput(
-            "group", f"this policy has groups and remembers no group column; pass {option('group')}."
-        )
+    require_named(filter, names)
     if filter.hashed and names.get("id") is None:
         raise InvalidInput("id", f"this policy breaks ties by candidate id; pass {option('id')}.")
     filter.require_salt()
@@ -248,7 +243,7 @@ def _stop_for_calibration_rows(columns: Columns, frame: Frame, spent: nw.Expr | 
 
 def _easier_to_read_back(table: Table, output: str, form: str) -> bool:
     """Whether a lazy shortlist is counted from what was written, rather than worked out again."""
-    recoded = table.origin is not None and table.origin.encoding != "utf-8"
+    recoded = table.origin.encoding != "utf-8"
     same_types = form == "parquet" or (form == "csv" and table.text and not recoded)
     local = os.path.isfile(output) or os.path.isdir(output)  # not a pipe, not in an object store
     return table.engine.lazy and local and same_types

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import stat
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +24,7 @@ from surelist.tables import excel
 from surelist.tables.csv_text import delimiter_of, explain, lines_of, origin_of, require_whole, sheet_rows
 from surelist.tables.engines import ENGINES, Engine, Files, Frame, engine_of, is_remote, reader_of
 from surelist.tables.engines.duckdb import DuckDB
-from surelist.tables.hints import NO_HINTS, Hints, Origin
+from surelist.tables.hints import NO_HINTS, NOT_A_FILE, Hints, Origin
 from surelist.tables.json_lines import columns_of
 from surelist.tables.numbers import Decision
 from surelist.tables.paths import base_of, file_format, files_of, partitions_in
@@ -48,18 +48,14 @@ class Table(Struct, frozen=True, dict=True, eq=False):
     paths: tuple[str, ...] = ()  # the files it is read from
     say: Callable[[str], None] = _silent  # called at the start of every pass over the data
     hints: Hints = field(default_factory=Hints)
-    origin: Origin | None = None  # of CSV and Excel: rows have numbers there
+    origin: Origin = NOT_A_FILE
     decisions: dict[str, Decision] = field(default_factory=dict)  # see ``reading``
     label_readings: dict[str, LabelReading] = field(default_factory=dict)
 
     @property
     def text(self) -> bool:
         """Whether it is a CSV: every column is text, numbers are parsed where needed."""
-        return self.origin is not None and self.origin.form == "csv"
-
-    @property
-    def delimiter(self) -> str:
-        return "," if self.origin is None else self.origin.delimiter
+        return self.origin.form == "csv"
 
     @property
     def titles(self) -> list[str]:
@@ -90,12 +86,7 @@ class Table(Struct, frozen=True, dict=True, eq=False):
     @property
     def parsed(self) -> bool:
         """Whether texts in it may be numbers; in JSON and in DataFrames a text is a text."""
-        return self.file and (self.origin is None or self.origin.form != "json")
-
-    @property
-    def formats(self) -> Mapping[str, str]:
-        """How columns of a workbook show their numbers, where that is as percent or an amount of money."""
-        return {} if self.origin is None else self.origin.formats
+        return self.file and self.origin.form != "json"
 
     def with_frame(self, frame: Frame) -> Table:
         """A copy of the table with another frame."""
@@ -103,9 +94,7 @@ class Table(Struct, frozen=True, dict=True, eq=False):
 
     def sheet_rows(self, rows: Sequence[int]) -> tuple[int, ...]:
         """Data rows (from 0) as people find them: as a spreadsheet counts, header included; else from 1."""
-        if self.origin is None:
-            return tuple(row + 1 for row in rows)
-        if self.origin.form == "csv" and self.engine.skips_blank_lines and len(self.paths) == 1 and rows:
+        if self.text and self.engine.skips_blank_lines and len(self.paths) == 1 and rows:
             known = {} if is_remote(self.paths[0]) else sheet_rows(self.paths[0], self.origin, rows)
             return tuple(known.get(row, self.origin.row(row)) for row in rows)
         return tuple(map(self.origin.row, rows))
@@ -174,7 +163,7 @@ def open_table(
         table = _open_path(os.fspath(source), engine, spark_master, hints)
     else:
         table = _open_frame(source)
-    _require_place(hints, None if table.origin is None else table.origin.form, table.name)
+    _require_place(hints, table.origin.form, table.name)
     _require_names(table)
     if not table.file and not table.engine.is_called(engine):
         raise InvalidInput(
@@ -184,7 +173,7 @@ def open_table(
     return replace(table, say=progress or _silent, hints=hints)
 
 
-def _require_place(hints: Hints, form: str | None, path: str) -> None:
+def _require_place(hints: Hints, form: str, path: str) -> None:
     for name, among in (("sheet", {"excel": "Excel"}), ("header_row", {"csv": "CSV", "excel": "Excel"})):
         if getattr(hints, name) is not None and form not in among:
             what = " and ".join(among.values())
@@ -230,10 +219,8 @@ def _open_frame(source: Any) -> Table:
 def reopen(table: Table, output: str, delimiter: str) -> Table:
     """What the table's own engine has just written."""
     form = file_format(output)
-    origin = Origin("csv", delimiter=delimiter) if form == "csv" else None
-    return replace(
-        _scan(Files(files_of(output), form, delimiter), table.engine, output, origin), say=table.say
-    )
+    files = Files(files_of(output), form, delimiter)
+    return replace(_scan(files, table.engine, output, Origin.of(form, delimiter)), say=table.say)
 
 
 def _open_path(source: str, engine: str, spark_master: str | None, hints: Hints) -> Table:
@@ -243,9 +230,9 @@ def _open_path(source: str, engine: str, spark_master: str | None, hints: Hints)
         raise InvalidInput("file", f"{source} mixes CSV, JSON, Excel and Parquet files; give one kind.")
     if form == "excel":
         return _open_workbook(source, paths, engine, hints)
-    origin = Origin("csv", delimiter=delimiter_of(source)) if form == "csv" else None
+    origin = Origin.of(form, delimiter_of(source))
     origins: list[Origin] = []
-    if origin is not None and not is_remote(source):
+    if form == "csv" and not is_remote(source):
         origins = [origin_of(each, hints.header_row) for each in paths]
         for each, looks in zip(paths, origins, strict=True):
             require_whole(each, looks)
@@ -253,7 +240,7 @@ def _open_path(source: str, engine: str, spark_master: str | None, hints: Hints)
     folder = base_of(source)
     partitions, others = partitions_in(source, folder, paths)
     base = None if not partitions else source if folder is None else str(folder)
-    files = Files(paths, form, "," if origin is None else origin.delimiter, base)
+    files = Files(paths, form, origin.delimiter, base)
     duck = DuckDB()
     reader: Engine = duck
     if not all(each.plain for each in origins):
@@ -343,7 +330,7 @@ def _partitioned(
 
 
 def _scan(
-    files: Files, engine: Engine, name: str, origin: Origin | None = None, paths: Sequence[str] = (),
+    files: Files, engine: Engine, name: str, origin: Origin = NOT_A_FILE, paths: Sequence[str] = (),
     header_row: int | None = None,
 ) -> Table:  # fmt: skip
     """``paths`` are the files as people know them, where copies are read."""

@@ -231,6 +231,16 @@ def filter_sql(
     return str(exp.func("coalesce", listed, exp.false()).sql(dialect=dialect, identify=True))
 
 
+def require_named(filter: Filter, names: Mapping[str, str | None]) -> None:
+    """Raise where nothing says in which column scores, or groups, are."""
+    if names.get("score") is None:
+        raise InvalidInput("score", f"the policy remembers no score column; pass {option('score')}.")
+    if filter.grouped and names.get("group") is None:
+        raise InvalidInput(
+            "group", f"this policy has groups and remembers no group column; pass {option('group')}."
+        )
+
+
 def _require_expressible(filter: Filter, names: Mapping[str, str | None], pool_size: int | None) -> None:
     if filter.hashed:
         raise InvalidInput(
@@ -258,12 +268,7 @@ def _require_expressible(filter: Filter, names: Mapping[str, str | None], pool_s
         raise InvalidInput(
             "policy", "its thresholds depend on how many candidates of each group a pool has; use select."
         )
-    if names.get("score") is None:
-        raise InvalidInput("score", f"the policy remembers no score column; pass {option('score')}.")
-    if filter.grouped and names.get("group") is None:
-        raise InvalidInput(
-            "group", f"this policy has groups and remembers no group column; pass {option('group')}."
-        )
+    require_named(filter, names)
     if filter.grouped and any(each.group in ("True", "False") for each in filter.groups):
         raise InvalidInput(
             "group",

@@ -50,7 +50,7 @@ def write_list(
     listed = [(*row, rank, reason) for row, rank, reason in zip(rows, ranks, why, strict=True)]
     if output.suffix == ".xlsx":
         styles = {score: style_of(table, score)} if is_text(table, score) else NO_STYLES
-        write_workbook(output, names, listed, texts=table.text, styles=styles, formats=table.formats)
+        write_workbook(output, names, listed, texts=table.text, styles=styles, formats=table.origin.formats)
     else:
         encoding, delimiter = _manner(table, score)
         _write_csv(output, [names, *listed], encoding, delimiter)
@@ -59,7 +59,7 @@ def write_list(
 def _manner(table: Table, score: str) -> tuple[str, str]:
     """The encoding and the separator of the file that came; a workbook's decimal commas need semicolons."""
     origin = table.origin
-    if origin is None or origin.form == "excel":
+    if origin.form not in ("csv", "json"):
         commas = is_text(table, score) and style_of(table, score).decimal == ","
         return "utf-8-sig", ";" if commas else ","
     plain = {"utf-8": "utf-8-sig", "utf-16-le": "utf-16", "utf-16-be": "utf-16"}

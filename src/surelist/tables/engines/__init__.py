@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import get_args
 
 import narwhals as nw
@@ -46,10 +47,12 @@ def reader_of(files: Files, engine: str, spark_master: str | None) -> Engine:
         from surelist.tables.engines import spark
 
         return spark.Spark(spark.session(spark_master))
-    from surelist.tables.engines import polars
+    # polars streams plain Parquet fastest, where it is installed; DuckDB does everything else
+    best = engine == "auto" and files.form == "parquet" and not files.partitioned and find_spec("polars")
+    if engine == "polars" or best:
+        from surelist.tables.engines.polars import Polars
 
-    if engine == "polars" or (engine == "auto" and polars.is_best_for(files)):
-        return polars.Polars()
+        return Polars()
     from surelist.tables.engines.duckdb import DuckDB
 
     return DuckDB()

@@ -57,17 +57,12 @@ class Eager(Engine):
         with unpacked(output) as target:
             if form == "json":
                 _write_lines(frame, target)
+            elif form == "parquet":  # an index of pandas is left out
+                native.to_parquet(target, index=False) if kind.is_pandas() else frame.write_parquet(target)
             elif kind.is_polars():
-                _polars_write(native, target, form, delimiter)
+                native.write_csv(target, separator=delimiter)
             elif kind.is_pandas():
-                if form == "parquet":
-                    native.to_parquet(target, index=False)
-                else:
-                    native.to_csv(target, sep=delimiter, index=False)
-            elif form == "parquet":
-                from pyarrow import parquet
-
-                parquet.write_table(native, target)
+                native.to_csv(target, sep=delimiter, index=False)
             else:
                 from pyarrow import csv
 
@@ -83,10 +78,3 @@ def _write_lines(frame: Frame, path: str) -> None:
     with open(path, "wb") as file:
         for row in frame.iter_rows():
             file.write(encode(dict(zip(names, plain(row), strict=True))) + b"\n")
-
-
-def _polars_write(native: Any, path: str, form: str, delimiter: str) -> None:
-    if form == "parquet":
-        native.write_parquet(path)
-    else:
-        native.write_csv(path, separator=delimiter)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -24,12 +23,6 @@ from surelist.tables.engines.base import (
 from surelist.tables.numbers import NumberStyle
 
 COMPRESSION: Final = "snappy"  # as other engines write, and quicker
-
-
-def is_best_for(files: Files) -> bool:
-    """Polars streams plain Parquet fastest, where it is installed; DuckDB does everything else."""
-    plain = files.form == "parquet" and not files.partitioned
-    return plain and importlib.util.find_spec("polars") is not None
 
 
 class Polars(Engine):
