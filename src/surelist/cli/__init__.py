@@ -107,7 +107,7 @@ class LateGroup(HelpfulGroup):
             formatter.write_dl([(name, row[2]) for name, row in COMMANDS.items()])
 
 
-@click.group(cls=LateGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LateGroup, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.version_option(__version__, prog_name="surelist")
 def cli() -> None:
     """Shortlists with a proof.

@@ -196,9 +196,7 @@ def _next_command(past: str, k: float, chosen: tuple[float, float], given: dict[
 
 @click.command(no_args_is_help=True)
 @flags.policy_argument
-@click.option(
-    "--dialect", type=click.Choice(get_args(Dialect)), default="duckdb", show_default=True, help="Whose SQL."
-)
+@click.option("--dialect", type=click.Choice(get_args(Dialect)), default="duckdb", help="Whose SQL.")
 @as_calibrated(score="the score", group="the group")
 @click.option("--pool-size", type=int, metavar="M", help="For promises per pool: candidates in every pool.")
 @click.option("--whole-numbers", is_flag=True, help="The score is an integer column.")

@@ -8,26 +8,11 @@ from typing import Any
 import click
 
 from surelist.cli import HelpfulGroup
-from surelist.cli.options import (
-    SHARE,
-    Decorator,
-    HeadedCommand,
-    as_json,
-    asked,
-    file_argument,
-    file_option,
-    option,
-    options,
-    output_option,
-    plot_option,
-    promise_flags,
-    stacked,
-    state_argument,
-    state_option,
-)
+from surelist.cli import options as flags
+from surelist.cli.options import SHARE, Decorator
 from surelist.cli.output import draw, say
 
-label_option = option("label", default="label")
+label_option = flags.option("label", default="label")
 
 
 class SheetGroup(HelpfulGroup):
@@ -41,11 +26,11 @@ class SheetGroup(HelpfulGroup):
     def writes(self, what: str) -> Decorator:
         """``next``; ``what`` is in the sheet."""
 
-        @state_argument
-        @output_option("Sheet to fill in: .csv or .xlsx.")
+        @flags.state_argument
+        @flags.output_option("Sheet to fill in: .csv or .xlsx.")
         @click.option("--count", type=int, help="At most this many rows.")
         @label_option
-        @as_json
+        @flags.as_json
         def next_(state: Path, output: Path, json_: bool, **given: Any) -> None:
             from surelist.workflows.labelling import next_sheet
 
@@ -61,13 +46,14 @@ class SheetGroup(HelpfulGroup):
         """``record``, which says these facts of the state that comes of it."""
         self.facts = facts
 
-        @state_argument
-        @file_argument("sheet")
+        @flags.state_argument
+        @flags.file_argument("sheet")
         @label_option
         @click.option("--final", is_flag=True, help="Blank labels of this sheet will not come.")
-        @click.option("--correct", is_flag=True,
-                      help="Labels that differ from those on record correct them, on record.")  # fmt: skip
-        @as_json
+        @click.option(
+            "--correct", is_flag=True, help="Labels that differ from those on record correct them, on record."
+        )
+        @flags.as_json
         def record(json_: bool, **given: Any) -> None:
             from surelist.workflows.labelling import record_sheet
 
@@ -85,9 +71,9 @@ class SheetGroup(HelpfulGroup):
     def reports(self) -> Decorator:
         """``report``: what came out, in words or as a page."""
 
-        @state_argument
-        @output_option("Write the report as a page, .html.", required=False)
-        @as_json
+        @flags.state_argument
+        @flags.output_option("Write the report as a page, .html.", required=False)
+        @flags.as_json
         def report(state: Path, output: Path | None, json_: bool) -> int:
             from surelist.workflows import labelling
 
@@ -121,23 +107,21 @@ def label() -> None:
     """
 
 
-@label.command(name="start", cls=HeadedCommand, no_args_is_help=True)
-@file_argument("collection")
-@promise_flags("labelling")
-@option("reject_recall")
-@option("pool_size")
+@label.command(name="start", cls=flags.HeadedCommand, no_args_is_help=True)
+@flags.file_argument("collection")
+@flags.promise_flags("labelling")
+@flags.options("reject_recall", "pool_size")
 @click.option("--labels", type=int, required=True, help="How many rows can be labelled in all.")
-@option("alpha")
-@option("score")
+@flags.options("alpha", "score")
 @click.option("--id", "id", help="Column with the candidate's id, kept for the drawn rows.")
-@option("group", help="Column with the group: one design each, alpha and labels shared evenly.")
-@option("target", more=" Also women=at-least:K. One promise for all groups needs none.")
-@option("purpose")
-@options("engine", "spark_master")
+@flags.option("group", help="Column with the group: one design each, alpha and labels shared evenly.")
+@flags.option("target", more=" Also women=at-least:K. One promise for all groups needs none.")
+@flags.option("purpose")
+@flags.options("engine", "spark_master")
 @click.option("--judge", metavar="COLUMN", help="Column with a model's verdicts, instead of --score.")
 @click.option("--block", type=int, help="Label rows of this many best candidates, without a pilot.")
-@state_option
-@as_json
+@flags.state_option
+@flags.as_json
 def start_label(collection: Path, output: Path, json_: bool, **given: Any) -> None:
     """Draw the rows to label from COLLECTION, a table of scored candidates.
 
@@ -162,10 +146,10 @@ def _target(given: dict[str, Any]) -> Any:
     from surelist.promises.grammar import group_targets, target_asked
 
     if not given["target"]:
-        return target_asked(asked({**given, "group": None}) | {"group": None})
+        return target_asked(flags.asked({**given, "group": None}) | {"group": None})
     if given["group"] is None:
         raise click.UsageError("--target goes with --group, instead of a promise for all groups.")
-    asked(given)
+    flags.asked(given)
     return group_targets(given["target"], pool_size=given["pool_size"])
 
 
@@ -184,11 +168,11 @@ def _() -> None:
 
 
 @label.command(name="status", no_args_is_help=True)
-@state_argument
-@file_option("--policy", help="Write the certified policy.")
-@file_option("--shortlist", help="Write the list of the collection itself.")
-@plot_option
-@as_json
+@flags.state_argument
+@flags.file_option("--policy", help="Write the certified policy.")
+@flags.file_option("--shortlist", help="Write the list of the collection itself.")
+@flags.plot_option
+@flags.as_json
 def status_label(
     state: Path, policy: Path | None, shortlist: Path | None, plot: Path | None, json_: bool
 ) -> None:
@@ -222,13 +206,11 @@ def stop() -> None:
     """
 
 
-test_options = stacked(
+test_options = flags.stacked(
     click.option("--recall", type=SHARE, required=True, help="Share of all relevant items to certify."),
-    click.option("--alpha", type=SHARE, default=0.05, show_default=True, help="How often it may be wrong."),
+    click.option("--alpha", type=SHARE, default=0.05, help="How often it may be wrong."),
 )
-looks_option = click.option(
-    "--looks", type=int, default=10, show_default=True, help="The most looks to plan."
-)
+looks_option = click.option("--looks", type=int, default=10, help="The most looks to plan.")
 
 
 @stop.command(name="plan", no_args_is_help=True)
@@ -249,16 +231,18 @@ def plan_stop(**given: Any) -> None:
 
 
 @stop.command(name="start", no_args_is_help=True)
-@file_argument("rest")
+@flags.file_argument("rest")
 @click.option("--found", type=int, help="Relevant items that the review has found.")
 @click.option(
-    "--decided", metavar="COLUMN", help="Instead: REST has everything, and in this column the review's "
+    "--decided",
+    metavar="COLUMN",
+    help="Instead: REST has everything, and in this column the review's "
     "decisions: 1 relevant, 0 not, blank for what was not reviewed.",
-)  # fmt: skip
+)
 @test_options
 @looks_option
-@state_option
-@as_json
+@flags.state_option
+@flags.as_json
 def start_stop(rest: Path, output: Path, json_: bool, **options: Any) -> None:
     """Plan the looks at REST, a table of everything that was not reviewed, and draw from it.
 
@@ -290,9 +274,9 @@ def _() -> None:
 
 
 @stop.command(name="status", no_args_is_help=True)
-@state_argument
-@plot_option
-@as_json
+@flags.state_argument
+@flags.plot_option
+@flags.as_json
 def status_stop(state: Path, plot: Path | None, json_: bool) -> int:
     """Certified, go on, or lost: more hits than the last look allows (exit code 3)."""
     from surelist.workflows.labelling import load
@@ -322,8 +306,8 @@ def validate() -> None:
     """
 
 
-decisions = stacked(
-    file_argument("table"),
+decisions = flags.stacked(
+    flags.file_argument("table"),
     click.option(
         "--decided", metavar="COLUMN", required=True, help="Column of decisions: 1 kept; 0 or blank left out."
     ),
@@ -334,9 +318,8 @@ decisions = stacked(
 @validate.command(name="plan", no_args_is_help=True)
 @decisions
 @click.option(
-    "--sample", type=int, multiple=True, default=(200, 500, 1000, 2000, 5000), show_default=True,
-    help="Rows to label. Repeat.",
-)  # fmt: skip
+    "--sample", type=int, multiple=True, default=(200, 500, 1000, 2000, 5000), help="Rows to label. Repeat."
+)
 def plan_validation(**given: Any) -> None:
     """What samples of each size can certify of the decisions in TABLE. Nothing is drawn."""
     from surelist.workflows import labelling
@@ -347,8 +330,8 @@ def plan_validation(**given: Any) -> None:
 @validate.command(name="start", no_args_is_help=True)
 @decisions
 @click.option("--sample", type=int, required=True, help="How many rows can be labelled in all.")
-@state_option
-@as_json
+@flags.state_option
+@flags.as_json
 def start_validation(table: Path, output: Path, json_: bool, **given: Any) -> None:
     """Draw rows from TABLE, in which everything is decided: of those kept and of those left out."""
     from surelist.workflows import labelling

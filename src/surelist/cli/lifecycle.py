@@ -29,15 +29,14 @@ pool_option = click.option(
 @click.command(cls=flags.HeadedCommand, no_args_is_help=True)
 @flags.promise_flags()
 @flags.field_options()
-@flags.option("pool_size")
-@flags.option("alpha")
+@flags.options("pool_size", "alpha")
 @click.option("--base-rate", type=SHARE, help="Guess: share of qualified candidates.")
 @click.option("--auc", type=SHARE, help="Guess: area under the score's ROC curve.")
 @flags.file_option("--pilot", help="Instead of a guess: a table of pilot rows.")
 @flags.options("score", "label", "missing_labels", "pos_label", "neg_label", "sheet", "header_row", "decimal")
-@click.option("--pools", type=int, default=100, show_default=True, help="Pools that will be screened.")
+@click.option("--pools", type=int, default=100, help="Pools that will be screened.")
 @click.option("--sizes", help="Calibration sizes (or numbers of labels) to tabulate, e.g. 300,1000,3000.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the pilot's resampling.")
+@click.option("--seed", type=int, default=0, help="Seed of the pilot's resampling.")
 @click.option("--labelling", is_flag=True, help="Also: as many labels of rows that surelist chooses.")
 @click.option("--collection", type=int, help="Candidates of a collection of which --sizes are labelled.")
 @click.option("--paper", is_flag=True, help="Also tabulate the paper's rule.")
@@ -110,7 +109,7 @@ def _column(name: str, holds: str, default: str | None = None, *, if_there: bool
     """An option that names a column of the table of reviews."""
     holds += f"  [default: {name}, if there]" * if_there
     said = f"Column {holds}." if holds.startswith("with") else f"Column: {holds}."
-    return click.option(flags.flag(name), default=default, show_default=True, help=said)
+    return click.option(flags.flag(name), default=default, help=said)
 
 
 @click.command(no_args_is_help=True)
@@ -193,11 +192,10 @@ def campaign() -> None:
 @click.option(
     "--schedule", help="Update after these numbers of pools, e.g. 9,45,189; default: rows times four."
 )
-@click.option("--monitor-alpha", type=SHARE, default=0.05, show_default=True, help="False alarms, ever.")
+@click.option("--monitor-alpha", type=SHARE, default=0.05, help="False alarms, ever.")
 @click.option(
-    "--uncertified", default="refuse", show_default=True,
-    help="refuse, or everyone: shortlist everyone until enough is known.",
-)  # fmt: skip
+    "--uncertified", default="refuse", help="refuse, or everyone: shortlist everyone until enough is known."
+)
 @click.option(
     "--audit-rate", type=SHARE, metavar="SHARE",
     help="Learn from candidates drawn with this probability, listed or not; the threshold may fall then.",

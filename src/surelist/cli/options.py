@@ -150,7 +150,7 @@ def option(name: str, *, more: str = "", **changes: object) -> Decorator:
     elif described.default == ():
         settings["multiple"] = True
     else:
-        settings.update(type=_type(described.kind), default=described.default, show_default=True)
+        settings.update(type=_type(described.kind), default=described.default)
     settings.update(changes)
     return click.option(flag(bare), bare, **settings)
 

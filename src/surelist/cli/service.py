@@ -16,7 +16,7 @@ from click.core import ParameterSource
 from msgspec.structs import asdict
 
 from surelist.cli import HelpfulGroup
-from surelist.cli.options import as_json, file_argument, file_option
+from surelist.cli.options import as_json, file_argument, file_option, output_option
 from surelist.errors import InvalidInput, MissingDependency
 
 if TYPE_CHECKING:
@@ -30,29 +30,27 @@ database_option = click.option(
 
 
 @click.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=8400, show_default=True, help="Port; 0 takes a free one."
-)
+@click.option("--host", default="127.0.0.1", help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8400, help="Port; 0 takes a free one.")
 @database_option
 @click.option("--data", type=click.Path(file_okay=False), help="Folder for the record and uploads.")
 @click.option("--login", is_flag=True, help="Ask for a token. Needed on any address but this machine's own.")
 @click.option("--no-token", is_flag=True, help="Without a login, let every user of this machine in.")
-@click.option("--trusted-proxy", "proxies", multiple=True, metavar="ADDRESS",
+@click.option("--trusted-proxy", "trusted_proxies", multiple=True, metavar="ADDRESS",
               help="Proxy whose X-Forwarded-For is believed; an address or network. Repeat.")  # fmt: skip
 @click.option("--https", is_flag=True, help="Pages are reached by https, through a proxy: secure cookies.")
 @click.option("--name", "names", multiple=True, help="Host name under which requests are answered. Repeat.")
-@click.option("--max-upload", type=int, default=512, show_default=True, help="Largest upload, in MiB.")
-@click.option("--work-seconds", type=click.IntRange(min=1), default=300, show_default=True,
+@click.option("--max-upload", type=int, default=512, help="Largest upload, in MiB.")
+@click.option("--work-seconds", type=click.IntRange(min=1), default=300,
               help="Longest work on one request; then it is stopped.")  # fmt: skip
-@click.option("--keep-uploads", type=int, default=0, show_default=True,
+@click.option("--keep-uploads", type=int, default=0,
               help="Seconds to keep uploads after their result is made.")  # fmt: skip
-@click.option("--keep-results", type=int, default=3600, show_default=True,
+@click.option("--keep-results", type=int, default=3600,
               help="Seconds a shortlist can be downloaded from the page.")  # fmt: skip
-@click.option("--longest-keep", type=click.IntRange(min=0), default=90, show_default=True,
+@click.option("--longest-keep", type=click.IntRange(min=0), default=90,
               help="Days that candidates can be kept for reviewing at most.")  # fmt: skip
 @click.option("--open", "open_", is_flag=True, help="Open the page in the browser.")
-def serve(**options: Any) -> None:
+def serve(open_: bool, **options: Any) -> None:
     """Start the app: a page for people, an API for programs, a record for auditors.
 
     \b
@@ -64,7 +62,7 @@ def serve(**options: Any) -> None:
     from surelist.service import server
     from surelist.service.app import create_app
 
-    settings = _settings(options, _given())
+    settings = _settings(**options)
     if settings.login:
         with _registry(settings.database) as registry:
             _require_token(registry)
@@ -76,7 +74,7 @@ def serve(**options: Any) -> None:
     key = f"?token={settings.local_token}" if settings.local_token else ""
     address = f"http://{shown}:{port}/{key}"
     click.echo(f"surelist is at {address}  (stop with Ctrl+C)")
-    if options["open_"]:
+    if open_:
         webbrowser.open(address)
     server.run(app, listener)
 
@@ -231,10 +229,7 @@ def verify_log(database: str | None, receipts: tuple[str, ...], json_: bool) -> 
     "--attribute", "attributes", multiple=True, help="Column of the pool to report rates by; up to two."
 )
 @click.option("--name", default="policy", help="Title of the report.")
-@click.option(
-    "-o", "--output", required=True, type=click.Path(dir_okay=False, path_type=Path),
-    help="Report: .html, .pdf or .json.",
-)  # fmt: skip
+@output_option("Report: .html, .pdf or .json.")
 def report(policy: Path, output: Path, **options: Any) -> None:
     """Write the audit report of a POLICY from files.
 
@@ -248,27 +243,19 @@ def report(policy: Path, output: Path, **options: Any) -> None:
     click.echo(f"Written to {output}.", err=True)
 
 
-def _given() -> frozenset[str]:
-    """Options that somebody gave, so that a page does not change them."""
-    source = click.get_current_context().get_parameter_source
-    return frozenset(
-        name for name in ("keep_uploads", "keep_results", "longest_keep")
-        if source(name) is not ParameterSource.DEFAULT
-    )  # fmt: skip
-
-
-def _settings(options: dict[str, Any], fixed: frozenset[str] = frozenset()) -> Settings:
+def _settings(
+    *, data: str | None, database: str | None, no_token: bool, max_upload: int, longest_keep: int, **said: Any
+) -> Settings:
     from surelist.service.settings import MIB, Settings, data_folder
 
-    folder = Path(options["data"]) if options["data"] else data_folder()
+    folder = Path(data) if data else data_folder()
+    source, kept = click.get_current_context().get_parameter_source, "keep_uploads keep_results longest_keep"
     return Settings(
-        database=options["database"] or str(folder / "surelist.db"), folder=folder, host=options["host"],
-        port=options["port"], login=options["login"], https=options["https"], names=options["names"],
-        max_upload=options["max_upload"] * MIB, keep_uploads=options["keep_uploads"],
-        keep_results=options["keep_results"], longest_keep=options["longest_keep"] * 86_400,
-        trusted_proxies=options["proxies"], fixed=fixed,
-        local_token=None if options["login"] or options["no_token"] else secrets.token_urlsafe(24),
-        work_seconds=options["work_seconds"],
+        database=database or str(folder / "surelist.db"), folder=folder, max_upload=max_upload * MIB,
+        longest_keep=longest_keep * 86_400, **said,
+        # given by somebody, so that a page does not change them
+        fixed=frozenset(name for name in kept.split() if source(name) is not ParameterSource.DEFAULT),
+        local_token=None if said["login"] or no_token else secrets.token_urlsafe(24),
     )  # fmt: skip
 
 

@@ -52,13 +52,9 @@ def promises() -> None:
 
 @click.command()
 @click.option(
-    "--folder",
-    type=click.Path(file_okay=False),
-    default="surelist-demo",
-    show_default=True,
-    help="Where the example files go.",
+    "--folder", type=click.Path(file_okay=False), default="surelist-demo", help="Where the example files go."
 )
-@click.option("--seed", type=click.IntRange(min=0), default=5, show_default=True, help="Seed of the example.")
+@click.option("--seed", type=click.IntRange(min=0), default=5, help="Seed of the example.")
 @as_json
 def demo(folder: str, seed: int, json_: bool) -> None:
     """Make an example, calibrate, select, and show the result. Needs nothing but the package.
