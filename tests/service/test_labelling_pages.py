@@ -208,10 +208,10 @@ def test_a_promise_about_the_collection_gives_its_list(team, promise):
     told = team.runtime.registry.entries(KINDS["labelling.told"], subject=ident)[::-1]
     names = {line.split(",")[0] for line in listed}
     begun = team.runtime.registry.one(KINDS["labelling.started"], ident, "labelling").facts["state"]
-    answered = labelling_record.Answered(begun)
+    answered = labelling_record.resumed(begun)
     for each in told:
-        answered.tell(labelling_record.Told(each.facts["rows"], each.facts["labels"]))
-    listed_rows = np.flatnonzero(answered.work.select(SCORES)).tolist()
+        answered.tell(each.facts["rows"], each.facts["labels"])
+    listed_rows = np.flatnonzero(answered.select(SCORES)).tolist()
     assert names == {f"p{row:05d}" for row in listed_rows}
     facts = team.runtime.registry.entries(KINDS["labelling.listed"])[0].facts
     assert facts["shortlisted"] == len(listed)

@@ -24,7 +24,7 @@ from surelist.service.record.record import LOCAL_ACTOR, Registry
 from surelist.service.record.verify import verify
 from surelist.service.record.view import View
 from surelist.service.uploads import Spool
-from surelist.workflows.labelling_record import Answered, Told
+from surelist.workflows.labelling_record import Told, resumed
 from tests.helpers.record import by, forge, save, selection
 from tests.service.test_record import tamper
 
@@ -55,15 +55,15 @@ class Teller:
 
     def __init__(self, registry: Registry, ident: str) -> None:
         self.registry, self.ident = registry, ident
-        self.answered = Answered(registry.one(KINDS["labelling.started"], ident, "labelling").facts["state"])
-        self.left = self.answered.work.ask().tolist()
+        self.answered = resumed(registry.one(KINDS["labelling.started"], ident, "labelling").facts["state"])
+        self.left = self.answered.ask().tolist()
 
     def tell(self, many: int) -> None:
         last, waiting = by(self.registry).progress(self.ident).seq, []
         head = self.registry.entries(limit=1)[0].seq
         for number in range(1, many + 1):
             told = Told([self.left.pop()], [int(number % 3 == 0)])
-            self.answered.tell(told)
+            self.answered.tell(told.rows, told.labels)
             marks = self.answered.marks
             waiting.append(by(self.registry).tell_labels(self.ident, told, marks, AnswersSoFar(last)))
             last = head + number
@@ -73,7 +73,7 @@ class Teller:
     def take(self, row: int) -> None:
         """One that was told by API."""
         self.left.remove(row)
-        self.answered.tell(Told([row], [1]))
+        self.answered.tell([row], [1])
 
 
 @pytest.fixture

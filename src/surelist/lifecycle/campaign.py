@@ -9,45 +9,28 @@ then thresholds may fall too.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Literal, cast
 
 import msgspec
 import numpy as np
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist._check import MissingLabels
-from surelist._version import __version__
-from surelist.drawing import axes
-from surelist.drawing.display import Display
 from surelist.errors import InvalidInput
-from surelist.filters import Filter
 from surelist.lifecycle import campaign_state as looks
-from surelist.lifecycle import campaign_text
-from surelist.lifecycle.bounded import ScoreCounts, as_name
-from surelist.lifecycle.campaign_state import CampaignState, Epoch, Update, pool_of, rate_of
+from surelist.lifecycle.bounded import as_name
+from surelist.lifecycle.campaign_so_far import CampaignSoFar
+from surelist.lifecycle.campaign_state import CampaignState, Epoch, Update
 from surelist.lifecycle.monitor import Monitor
-from surelist.lifecycle.reviewed import (
-    UNKNOWN,
-    PoolReviews,
-    Screened,
-    as_candidates,
-    as_draws,
-    coins,
-    require_list,
-)
-from surelist.lifecycle.state import Saved
-from surelist.promises import kinds
+from surelist.lifecycle.reviewed import UNKNOWN, Screened, as_candidates, as_draws, coins, require_list
 from surelist.promises.evidence import rows_fingerprint
 from surelist.promises.kinds.counts import CountPromise
-from surelist.promises.policy import Policy
 
 UNCERTIFIED = ("refuse", "everyone")
 
 
-class Campaign(Saved[CampaignState]):
+class Campaign(CampaignSoFar):
     """Screens pools under one promise and learns from reviews [theory: reviews].
 
     Parameters
@@ -84,8 +67,6 @@ class Campaign(Saved[CampaignState]):
     1
     """
 
-    _shape = CampaignState
-
     def __init__(
         self, scores: object, labels: object, target: CountPromise, *, alpha: float = 0.1,
         schedule: Sequence[int] | None = None, monitor_alpha: float = 0.05,
@@ -111,79 +92,6 @@ class Campaign(Saved[CampaignState]):
         self._look()
         if self.chosen is None and uncertified == "refuse":
             raise looks.refusal(target, self.budgets[0], self.updates[0], int(np.count_nonzero(qualified)))
-
-    def _resume(self, state: CampaignState) -> None:
-        super()._resume(state)
-        audited = state.audit_rate is not None
-        self.target = looks.as_target(kinds.read_promise(state.target), audited=audited)
-        self._walk = looks.replay(state, rate_of(self.target))
-        self.alpha, self.schedule = state.alpha, tuple(state.schedule)
-        self.monitor_alpha, self.uncertified = state.monitor_alpha, state.uncertified
-        self.audit_rate = state.audit_rate
-        self.created, self.fingerprint = state.created, state.fingerprint
-        self.rows, self.pools, self.chosen = state.rows, state.pools, state.chosen
-        self.updates, self.epochs, self._memory = state.updates, state.epochs, state.memory
-        self.reviews = PoolReviews(state.screened, state.waiting, state.missing, state.watched)
-        self._qualified, self._listed = ScoreCounts(state.qualified), ScoreCounts(state.listed)
-        self.monitor: Monitor | None = None
-        if state.watch is not None:
-            self.monitor = Monitor(self.policy, self.monitor_alpha).resume(state.watch)
-
-    @property
-    def state(self) -> CampaignState:
-        """All that is needed to go on later, as plain values."""
-        reviews = self.reviews
-        return replace(
-            self._state, created=self.created, version=__version__, promise=self.promise, rows=self.rows,
-            pools=self.pools, chosen=self.chosen, qualified=self._qualified.state, listed=self._listed.state,
-            screened=list(reviews.kept.values()), waiting=list(reviews.waiting), missing=reviews.missing,
-            watched=reviews.watched, watch=None if self.monitor is None else self.monitor.watch,
-        )  # fmt: skip
-
-    @property
-    def threshold(self) -> float | None:
-        """Scores at or above it are shortlisted; None while everyone is."""
-        return self.updates[-1].threshold
-
-    @property
-    def filter(self) -> Filter:
-        """What is applied to the next pool; everyone passes until a threshold is certified."""
-        return Filter.everyone() if self.threshold is None else Filter.at_least(self.threshold)
-
-    @property
-    def certified(self) -> bool:
-        return self.chosen is not None
-
-    @property
-    def alarm(self) -> bool:
-        """True once the reviews speak against the promise; it is withdrawn then."""
-        return self.monitor is not None and self.monitor.alarm
-
-    @property
-    def due(self) -> bool:
-        """Whether the schedule asks for an update before the next pool."""
-        return self.next_update == self.pools
-
-    @property
-    def next_update(self) -> int | None:
-        """After how many pools the next update comes; None where none is to come."""
-        done = len(self.updates) - 1
-        return self.schedule[done] if done < len(self.schedule) and not self.alarm else None
-
-    @property
-    def policy(self) -> Policy:
-        """The threshold in force as a policy, with the looks that back it."""
-        return campaign_text.policy_of(self)
-
-    @property
-    def promise(self) -> str:
-        """What is promised now, or why nothing is."""
-        return looks.EVERYONE if self.chosen is None else self.policy.promise
-
-    @property
-    def budgets(self) -> list[float]:
-        """Cumulative alpha by look, from the schedule."""
-        return looks.spending(self.alpha, len(self.schedule))
 
     def screen(self, scores: object, *, ids: object = None, pool: object = None) -> NDArray[np.bool_]:
         """Shortlist a new pool: True for every candidate on the list, who is to be reviewed.
@@ -265,20 +173,9 @@ class Campaign(Saved[CampaignState]):
     def update(self) -> Update:
         """The scheduled update; refused at any other time."""
         if not self.due:
-            raise InvalidInput("update", f"{campaign_text.why_not_due(self)}")
+            raise InvalidInput("update", f"{self.why_not_due}")
         self._look()
         return self.updates[-1]
-
-    def plot(self, ax: axes.Axes | None = None, *, path: str | Path | None = None) -> axes.Axes:
-        """List length over time (needs the ``plots`` extra), to a file if given; returns the axes."""
-        return campaign_text.draw(self, ax, path)
-
-    def describe(self) -> str:
-        """List length per update as bars with the floor as a mark, and what the monitor says."""
-        return campaign_text.describe(self)
-
-    def _display(self) -> Display:
-        return campaign_text.display(self)
 
     def _screened(self, pool: object) -> Screened | None:
         name = as_name(pool, "pool")
@@ -337,7 +234,7 @@ class Campaign(Saved[CampaignState]):
             self._qualified.drop_below(threshold)
             self._listed.drop_below(threshold)
         listed = self.rows if threshold is None else self._listed.at_least(threshold)
-        size = pool_of(self.target) * listed / self.rows
+        size = self.pool_size * listed / self.rows
         rows_at_boundary = looks.surely_at_boundary(self.rows, self.target, self.alpha) - self.reviews.missing
         floor = looks.shortest_list(self._qualified, self._listed, rows_at_boundary, self.rows, self.target)
         self.updates.append(Update(self.pools, self.rows, count, threshold, size, floor))

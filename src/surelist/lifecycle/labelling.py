@@ -349,6 +349,11 @@ class Labelling(Saved[LabellingState]):
         return list(self._where)
 
     @property
+    def marks(self) -> str:
+        """One sign for each drawn row, in their order: 0, 1, ? (to come) or - (will not come)."""
+        return "".join(design.sample.labels for design in self._state.designs)
+
+    @property
     def needs_all(self) -> bool:
         """Whether every label that is asked for has to come."""
         return any(design.every_label for design in self._state.designs)

@@ -21,7 +21,7 @@ from surelist.lifecycle.block_design import Layout, Need, choose_block, lay_out,
 from surelist.lifecycle.labelling_design import Fetched, Ints, LabelRequest
 from surelist.lifecycle.labelling_recall import at_best
 from surelist.lifecycle.labelling_state import DESIGNS
-from surelist.lifecycle.plan import Needed, Plan, PlanRow, Population, RateByShare
+from surelist.lifecycle.plan import Needed, Plan, PlanRequest, PlanRow, Population, RateByShare
 from surelist.promises.phrases import counted
 from surelist.promises.promise import Promise
 
@@ -117,22 +117,21 @@ class RanksAlone:
         return Fetched(ranks, -ranks.astype(np.float64), None, ranks + 1)
 
 
-def plan_collection(
-    target: Promise, alpha: float, budgets: list[int], size: int, guess: tuple[Population, str], seed: int
-) -> Plan:
+def plan_collection(asked: PlanRequest, size: int) -> Plan:
     """What so many labels of a collection of ``size`` candidates would give."""
+    (best, _, _, basis), target, alpha = asked.populations(), asked.target, asked.alpha
     if target.sample not in ("control", "prefix"):
         raise InvalidInput("collection", "goes with Recall and Precision; leave it out for other promises.")
-    target, (best, basis) = target.of_collection(), guess
-    curve, share = RateByShare(best), target.kept_share
+    target, curve = target.of_collection(), RateByShare(best)
+    share = target.kept_share
     recall = target.sample == "control"
     if recall:
         oracle = size * float(best.listed(np.asarray([float(share) * best.base_rate]))[0])
     else:
         oracle = size * float(np.nan_to_num(curve.longest(float(share))))
     qualified, rows, said = round(size * best.base_rate), [], []
-    for labels in dict.fromkeys(min(each, size) for each in budgets):
-        lists = _simulated(LabelRequest(RanksAlone(size), None, target, alpha, labels, {}), curve, seed)
+    for labels in dict.fromkeys(min(each, size) for each in asked.sizes or BUDGETS):
+        lists = _simulated(LabelRequest(RanksAlone(size), None, target, alpha, labels, {}), curve, asked.seed)
         mean = float(np.mean(lists)) if lists else None
         excess = mean / oracle - 1 if mean is not None and oracle else None
         text = f"With {counted(labels, 'label')}: certified in {len(lists)} of {RUNS} simulations"

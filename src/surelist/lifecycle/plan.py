@@ -296,44 +296,55 @@ class Empirical(Struct, frozen=True):
         return listed
 
 
-def populations(
-    base_rate: float | None, auc: float | None, pilot: tuple[object, object] | None, seed: int
-) -> tuple[Population, list[Empirical], tuple[float, float] | None, str]:
-    """The best guess, its resamples, an interval for the base rate, and what they rest on."""
-    if pilot is None:
-        if base_rate is None or auc is None:
+class PlanRequest(Struct, frozen=True):
+    """What is to be planned, and from what: ``sizes`` that somebody asked for, a guess or a pilot."""
+
+    target: Any
+    alpha: float
+    sizes: list[int] | None
+    pools: int
+    seed: int
+    base_rate: float | None
+    auc: float | None
+    pilot: Any
+
+    def populations(self) -> tuple[Population, list[Empirical], tuple[float, float] | None, str]:
+        """The best guess, its resamples, an interval for the base rate, and what they rest on."""
+        base_rate, auc, pilot = self.base_rate, self.auc, self.pilot
+        if pilot is None:
+            if base_rate is None or auc is None:
+                raise InvalidInput(
+                    "plan",
+                    f"give {option('base_rate')} and {option('auc')}, a guess; or {option('pilot')}, "
+                    "labelled rows instead.",
+                )
+            rate = check.as_alpha(base_rate, "base_rate")
+            if not 0.5 <= check.as_alpha(auc, "auc") < 1:
+                raise InvalidInput("auc", expected="a number from 0.5 to below 1", got=repr(auc))
+            return Binormal(rate, float(auc)), [], None, ASSUMED.format(base_rate=rate, auc=auc)
+        if base_rate is not None or auc is not None:
             raise InvalidInput(
-                "plan",
-                f"give {option('base_rate')} and {option('auc')}, a guess; or {option('pilot')}, labelled "
-                "rows instead.",
+                "plan", f"a pilot replaces {option('base_rate')} and {option('auc')}; give one or the other."
             )
-        rate = check.as_alpha(base_rate, "base_rate")
-        if not 0.5 <= check.as_alpha(auc, "auc") < 1:
-            raise InvalidInput("auc", expected="a number from 0.5 to below 1", got=repr(auc))
-        return Binormal(rate, float(auc)), [], None, ASSUMED.format(base_rate=rate, auc=auc)
-    if base_rate is not None or auc is not None:
-        raise InvalidInput(
-            "plan", f"a pilot replaces {option('base_rate')} and {option('auc')}; give one or the other."
+        if not isinstance(pilot, (tuple, list)) or len(pilot) != 2:
+            raise InvalidInput("pilot", "expected (scores, labels).")
+        scores, labels, _ = check.labelled_rows(pilot[0], pilot[1], prefix="pilot ")
+        rows, qualified = len(scores), int(np.count_nonzero(labels))
+        if qualified < 10 or qualified == rows:
+            raise InvalidInput(
+                "pilot",
+                expected="at least 10 qualified rows and some others",
+                got=f"{qualified:,} of {rows:,}",
+                remedy=f"Label more rows, or guess with {option('base_rate')} and {option('auc')}.",
+            )
+        tail = (1 - COVERAGE) / 2
+        interval = (
+            float(special.betaincinv(qualified, rows - qualified + 1, tail)),
+            float(special.betaincinv(qualified + 1, rows - qualified, 1 - tail)),
         )
-    if not isinstance(pilot, (tuple, list)) or len(pilot) != 2:
-        raise InvalidInput("pilot", "expected (scores, labels).")
-    scores, labels, _ = check.labelled_rows(*pilot, prefix="pilot ")
-    rows, qualified = len(scores), int(np.count_nonzero(labels))
-    if qualified < 10 or qualified == rows:
-        raise InvalidInput(
-            "pilot",
-            expected="at least 10 qualified rows and some others",
-            got=f"{qualified:,} of {rows:,}",
-            remedy=f"Label more rows, or guess with {option('base_rate')} and {option('auc')}.",
-        )
-    tail = (1 - COVERAGE) / 2
-    interval = (
-        float(special.betaincinv(qualified, rows - qualified + 1, tail)),
-        float(special.betaincinv(qualified + 1, rows - qualified, 1 - tail)),
-    )
-    best, resamples = _resample(scores, labels, seed)
-    note = RESAMPLED.format(rows=rows, qualified=qualified, coverage=COVERAGE, replicates=len(resamples))
-    return best, resamples, interval, note
+        best, resamples = _resample(scores, labels, self.seed)
+        note = RESAMPLED.format(rows=rows, qualified=qualified, coverage=COVERAGE, replicates=len(resamples))
+        return best, resamples, interval, note
 
 
 def _resample(scores: Floats, labels: NDArray[np.bool_], seed: int) -> tuple[Empirical, list[Empirical]]:

@@ -26,8 +26,8 @@ from surelist._arrays import special
 from surelist._names import option
 from surelist.bounds._tails import smallest
 from surelist.errors import InvalidInput
-from surelist.lifecycle.labelling_plan import BUDGETS, labelling_needs, labelling_row, plan_collection
-from surelist.lifecycle.plan import COVERAGE, Empirical, Needed, Plan, PlanRow, Population, populations
+from surelist.lifecycle.labelling_plan import labelling_needs, labelling_row, plan_collection
+from surelist.lifecycle.plan import COVERAGE, Empirical, Needed, Plan, PlanRequest, PlanRow, Population
 from surelist.lifecycle.simulated_plans import SIZES, plan_special
 from surelist.promises.kinds.counts import CountPromise
 from surelist.promises.promise import Level, Promise
@@ -92,16 +92,13 @@ def plan(
     alpha = check.as_level(alpha)
     pools = check.as_count(pools, "pools")
     wanted = [check.as_count(size, "sizes") for size in sizes or SIZES]
+    asked = PlanRequest(target, alpha, wanted if sizes else None, pools, seed, base_rate, auc, pilot)
     if collection is not None and isinstance(target, Promise):
-        count = check.as_count(collection, "collection")
-        best, _, _, basis = populations(base_rate, auc, pilot, seed)
-        return plan_collection(target, alpha, wanted if sizes else [*BUDGETS], count, (best, basis), seed)
+        return plan_collection(asked, check.as_count(collection, "collection"))
     if not isinstance(target, CountPromise):
-        return plan_special(
-            target, alpha, wanted if sizes else None, pilot, pools, seed, labelling, (base_rate, auc)
-        )
+        return plan_special(asked, labelling=labelling)
     rules = ["exact", *([target.paper_rule] if target.paper_rule else [])]
-    best, others, rates, basis = populations(base_rate, auc, pilot, seed)
+    best, others, rates, basis = asked.populations()
     table = [_row(target, Level(alpha, rule), n, best, others) for rule in rules for n in wanted]
     oracle = _pool_size(target) * float(
         best.listed(np.asarray([target.oracle_rate(alpha, best.base_rate)]))[0]
@@ -119,7 +116,10 @@ def plan(
         size = _pool_size(target)
         table += [labelling_row(target, alpha, n, best, size, seed) for n in wanted]
         needed += labelling_needs(target, alpha, best, seed)
-    table = [_with_excess(row, oracle) for row in table]
+    if not math.isnan(oracle):
+        table = [
+            row if row.list_size is None else replace(row, excess=row.list_size / oracle - 1) for row in table
+        ]
     first = smallest_rows(target, Level(alpha, "exact"), best.base_rate, 0.9)
     enough = _enough(target, Level(alpha, "exact"), best, pools, first)
     return Plan(target, alpha, basis, best.base_rate, oracle, tuple(table), tuple(needed), pools, enough)
@@ -148,11 +148,6 @@ def _resampled(
     rates = special.betaincinv(count, n - count + 1, (np.arange(points) + 0.5) / points)
     kept = [(each, rates[rates <= each.base_rate]) for each in others]
     return [_pool_size(target) * float(each.listed(reached).mean()) for each, reached in kept if len(reached)]
-
-
-def _with_excess(row: PlanRow, oracle: float) -> PlanRow:
-    excess = None if row.list_size is None or math.isnan(oracle) else row.list_size / oracle - 1
-    return replace(row, excess=excess)
 
 
 def _expected(

@@ -22,7 +22,7 @@ from surelist._names import option
 from surelist.bounds.pools import stake_for
 from surelist.bounds.precision import chances, passing
 from surelist.errors import InvalidInput, NotCertifiable
-from surelist.lifecycle.plan import PER, Floats, Needed, Plan, PlanRow, Population, RateByShare, populations
+from surelist.lifecycle.plan import PER, Floats, Needed, Plan, PlanRequest, PlanRow, Population, RateByShare
 from surelist.promises import kinds
 from surelist.promises.evidence import Evidence, PoolRows, RowColumns
 from surelist.promises.kinds.next_pool import allowed_rank
@@ -43,11 +43,9 @@ POOLED = (
 )
 
 
-def plan_special(
-    target: Any, alpha: float, sizes: Sequence[int] | None, pilot: Any, pools: int, seed: int,
-    labelling: bool, guess: tuple[float | None, float | None],
-) -> Plan:  # fmt: skip
+def plan_special(asked: PlanRequest, *, labelling: bool) -> Plan:
     """The plan that the design of a promise asks for."""
+    target = asked.target
     if isinstance(target, (list, tuple)):
         raise InvalidInput("target", "plan several promises one by one, each with its share of alpha.")
     if not isinstance(target, Promise):
@@ -67,29 +65,30 @@ def plan_special(
             f"precision of one collection give {option('collection')}, how many candidates it has.",
         )
     if target.whole_pools:
-        return plan_pools(target, alpha, sizes, pilot, pools, seed)
-    best, _, _, basis = populations(*guess, pilot, seed)
+        return plan_pools(asked)
+    best, _, _, basis = asked.populations()
     more: dict[str, Any] = {}
     if target.three_ways:
-        oracle, rows, more["measure"] = *_bands(target, alpha, sizes or SIZES[:9], best, seed), "band"
+        oracle, rows, more["measure"] = *_bands(asked, best), "band"
     elif target.listed is not None:
-        oracle, rows, more["measure"] = *_certified(target, alpha, sizes or SIZES, best), "certified"
+        oracle, rows, more["measure"] = *_certified(asked, best), "certified"
     else:
-        oracle, rows, more["start"] = _precise(target, alpha, sizes or SIZES, best, seed)
-    return Plan(target, alpha, basis, best.base_rate, oracle, tuple(rows), (), pools, None, **more)
+        oracle, rows, more["start"] = _precise(asked, best)
+    return Plan(
+        target, asked.alpha, basis, best.base_rate, oracle, tuple(rows), (), asked.pools, None, **more
+    )
 
 
-def _certified(
-    target: Any, alpha: float, sizes: Sequence[int], best: Population
-) -> tuple[float, list[PlanRow]]:
+def _certified(asked: PlanRequest, best: Population) -> tuple[float, list[PlanRow]]:
     """How many a list of fixed length is certified to hold, on average over calibrations."""
+    target = asked.target
     rate = float(RateByShare(best).rate(np.array([target.size / target.pool_size]))[0])
     rows = []
-    for n in sizes:
+    for n in asked.sizes or SIZES:
         some = 1 - (1 - rate) ** n
         places = np.clip((np.arange(64) + 0.5) / 64, 1 - some + 1e-12, None)
         counts = np.unique(np.maximum(1, _binomial_quantile(n, rate, places)), return_counts=True)
-        certified = [bounds.largest_rate(n, int(count), alpha) for count in counts[0]]
+        certified = [bounds.largest_rate(n, int(count), asked.alpha) for count in counts[0]]
         k = float(target.pool_size * np.average(certified, weights=counts[1]))
         rows.append(PlanRow(n, "exact", 0, some, k, k / (target.pool_size * rate) - 1))
     return target.pool_size * rate, rows
@@ -102,17 +101,15 @@ def _binomial_quantile(n: int, rate: float, levels: Floats) -> NDArray[np.int64]
     return np.asarray(np.clip(near, 0, n), dtype=np.int64)
 
 
-def _precise(
-    target: Any, alpha: float, sizes: Sequence[int], best: Population, seed: int
-) -> tuple[float, list[PlanRow], float | None]:
+def _precise(asked: PlanRequest, best: Population) -> tuple[float, list[PlanRow], float | None]:
     """The walk on simulated rows, with lists from very many unlabelled scores; and where it should start."""
-    curve, rng = RateByShare(best), np.random.default_rng(seed)
+    target, curve, rng = asked.target, RateByShare(best), np.random.default_rng(asked.seed)
     longest = curve.longest(target.share)
     start = None if math.isnan(longest) else round(longest / 2, 4)
     starts = (target.start,) if target.start is not None else (start,) if start is not None else STARTS
     rows = []
-    for n in sizes:
-        lists = _walks(target.share, alpha, starts, n, curve, rng)
+    for n in asked.sizes or SIZES:
+        lists = _walks(target.share, asked.alpha, starts, n, curve, rng)
         certain = lists > 0
         mean = PER * float(lists[certain].mean()) if certain.mean() >= 0.005 else None
         rows.append(PlanRow(n, "exact", 0, float(certain.mean()), mean, mean and mean / (PER * longest) - 1))
@@ -137,10 +134,9 @@ def _walks(
     return np.asarray([shares[each].max(initial=0.0) for each in passed])
 
 
-def plan_pools(
-    target: Any, alpha: float, sizes: Sequence[int] | None, pilot: Any, pools: int, seed: int
-) -> Plan:
+def plan_pools(asked: PlanRequest) -> Plan:
     """Whole pools as units: what so many labelled pools would give."""
+    target, pilot = asked.target, asked.pilot
     if not isinstance(pilot, (tuple, list)) or len(pilot) != 3:
         raise InvalidInput(
             "pilot",
@@ -154,25 +150,23 @@ def plan_pools(
         raise InvalidInput("pilot", expected="5 pools or more with qualified rows", got=f"{number:,} pools")
     rows = PoolRows.of(scores, labels, codes, number, by_rank=target.by_rank)
     every = PoolRows.of(scores, np.ones(len(scores), dtype=bool), codes, number, by_rank=target.by_rank)
-    if target.about is About.POOL:
-        table, needed, oracle = _next_pools(target, alpha, sizes, rows, every)
-    else:
-        table, needed, oracle = _averages(target, alpha, sizes, rows, every, seed)
-    basis = POOLED.format(pools=number, rows=len(scores))
+    tabulate = _next_pools if target.about is About.POOL else _averages
+    table, needed, oracle = tabulate(asked, rows, every)
+    basis, rate = POOLED.format(pools=number, rows=len(scores)), float(labels.mean())
     return Plan(
-        target, alpha, basis, float(labels.mean()), oracle, tuple(table), needed, pools, None, unit="pools"
+        target, asked.alpha, basis, rate, oracle, tuple(table), needed, asked.pools, None, unit="pools"
     )
 
 
 def _next_pools(
-    target: Any, alpha: float, sizes: Sequence[int] | None, rows: PoolRows, every: PoolRows
+    asked: PlanRequest, rows: PoolRows, every: PoolRows
 ) -> tuple[list[PlanRow], tuple[Needed, ...], float]:
     """The threshold is an order statistic of the V, so its law is a Beta on the pilot's V."""
-    reached = np.sort(rows.reached(target.needed))
+    reached, alpha = np.sort(rows.reached(asked.target.needed)), asked.alpha
     never = float(np.mean(reached == -math.inf))
     length = np.searchsorted(-every.scores, -reached, side="right") / every.pools
     table = []
-    for pools in sizes or POOL_SIZES:
+    for pools in asked.sizes or POOL_SIZES:
         rank = allowed_rank(pools, Level(alpha))
         if rank == 0:
             table.append(PlanRow(pools, "exact", 0, 0.0, None, None))
@@ -205,18 +199,18 @@ def _pools_needed(alpha: float, never: float) -> tuple[Needed, ...]:
 
 
 def _averages(
-    target: Any, alpha: float, sizes: Sequence[int] | None, rows: PoolRows, every: PoolRows, seed: int
+    asked: PlanRequest, rows: PoolRows, every: PoolRows
 ) -> tuple[list[PlanRow], tuple[Needed, ...], float]:
     """The e-threshold rule on pools drawn again from the pilot's, at a few dozen thresholds."""
-    rng, k = np.random.default_rng(seed), float(target.k)
+    rng, k, alpha = np.random.default_rng(asked.seed), float(asked.target.k), asked.alpha
     places = np.unique(np.linspace(1, rows.qualified, THRESHOLDS).astype(int))  # best qualified rows listed
     held = np.stack([rows.totals(count) for count in places.tolist()], axis=1)
     length = np.searchsorted(-every.scores, -rows.scores[places - 1], side="right") / every.pools
     enough = held.mean(axis=0) >= k
     oracle = float(length[np.argmax(enough)]) if enough.any() else math.nan
     table = []
-    for pools in sizes or POOL_SIZES:
-        stake = stake_for(pools, k, target.guessed_spread, alpha)
+    for pools in asked.sizes or POOL_SIZES:
+        stake = stake_for(pools, k, asked.target.guessed_spread, alpha)
         ended = []
         for _ in range(RUNS // 4):
             walk = np.cumsum(np.log1p(stake * (held[rng.integers(0, rows.pools, pools)] - k)), axis=0)
@@ -230,17 +224,15 @@ def _averages(
     return table, (), oracle
 
 
-def _bands(
-    target: Any, alpha: float, sizes: Sequence[int], best: Population, seed: int
-) -> tuple[float, list[PlanRow]]:
+def _bands(asked: PlanRequest, best: Population) -> tuple[float, list[PlanRow]]:
     """The triage itself on simulated rows: how often it is certified, and the band that is left."""
-    rng, edges = np.random.default_rng(seed), np.linspace(0.0, 1.0, CELLS + 1)
+    rng, edges = np.random.default_rng(asked.seed), np.linspace(0.0, 1.0, CELLS + 1)
     # of being qualified, best scores first; what a small pilot has too much of in a cell goes to the next
     rates = edges + np.minimum.accumulate(RateByShare(best).rate(edges) - edges)
     chance = np.clip(np.diff(rates) * CELLS, 0.0, 1.0)
     others = 1 - (np.arange(OTHERS) + 0.5) / OTHERS
     rows = []
-    for n in sizes:
+    for n in asked.sizes or SIZES[:9]:
         bands = []
         for _ in range(TRIAGES):
             scores = rng.random(n)
@@ -248,13 +240,13 @@ def _bands(
             drawn = RowColumns(scores, good)
             evidence = Evidence(drawn, None, drawn, others=others)
             try:
-                found = target.certify(evidence, Level(alpha))
+                found = asked.target.certify(evidence, Level(asked.alpha))
             except NotCertifiable:
                 continue
             bands.append(found.steps[0].threshold - found.proof.looked_from)
         mean = PER * float(np.mean(bands)) if bands else None
         rows.append(PlanRow(n, "exact", 0, len(bands) / TRIAGES, mean, None))
-    return PER * _ideal_band(target, chance), rows
+    return PER * _ideal_band(asked.target, chance), rows
 
 
 def _ideal_band(target: Any, chance: Floats) -> float:

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from surelist.errors import InvalidInput, NotCertifiable, UnreviewedWarning
 from surelist.filters import Filter
-from surelist.lifecycle import campaign_text
 from surelist.lifecycle.campaign import Campaign
 from surelist.lifecycle.reviewed import as_draws, coins
 from surelist.promises.evidence import rows_fingerprint
@@ -122,10 +121,10 @@ def status(campaign: Campaign) -> CampaignStatus:
         pools=campaign.pools, rows=campaign.rows, count=update.count, threshold=update.threshold,
         list_size=update.list_size, floor=update.floor, spent=campaign.budgets[len(campaign.updates) - 1],
         certified=campaign.certified, next_update=campaign.next_update, due=campaign.due,
-        next=campaign_text.next_update(campaign), alarm=campaign.alarm, promise=campaign.promise,
+        next=campaign.coming, alarm=campaign.alarm, promise=campaign.promise,
         two_lines=None if campaign.chosen is None else campaign.policy.two_lines,
         standing="too early to say" if monitor is None else monitor.standing,
-        sentence=campaign_text.standing(campaign), evidence=1.0 if monitor is None else monitor.e_value,
+        sentence=campaign.sentence, evidence=1.0 if monitor is None else monitor.e_value,
         reason=campaign.policy.withdrawn if campaign.alarm else None,
     )  # fmt: skip
 

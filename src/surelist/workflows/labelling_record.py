@@ -46,45 +46,28 @@ class LabellingStatus(Struct, frozen=True):
         return str(len(self.stages))
 
 
-class Answered:
-    """A labelling and the answers that count, also as ``marks``: one sign per drawn row, in their order."""
-
-    def __init__(self, text: str, marks: str = "") -> None:
-        self.work = Labelling.loads(text)
-        drawn = self.work.drawn
-        self._at = {row: at for at, row in enumerate(drawn)}
-        self._marks = ["?"] * len(drawn)
-        if marks and len(marks) != len(drawn):
-            raise InvalidInput(
-                "marks", expected=f"one for each of {len(drawn):,} rows", got=f"{len(marks):,}"
-            )
-        given = {row: _LABELS[mark] for row, mark in zip(drawn, marks, strict=False) if mark != "?"}
-        while rows := [row for row in self.work.ask().tolist() if row in given]:  # stage by stage
-            self.tell(Told(rows, [given.pop(row) for row in rows]))
-        if given:
-            raise InvalidInput("marks", f"row {next(iter(given))} has one, but was never asked for.")
-
-    def tell(self, told: Told) -> None:
-        """More answers; one that is not asked for or contradicts another is an error, and none is taken."""
-        self.work.tell(told.rows, told.labels)
-        for row, label in zip(told.rows, told.labels, strict=True):
-            self._marks[self._at[row]] = _SIGNS[label]
-
-    def correct(self, told: Told) -> None:
-        """Labels in the place of others, all or none of them, as long as nothing rests on those."""
-        self.work.describe()  # where all answers are in, the app has shown the result
-        if not self.work.correct(told.rows, told.labels):
-            raise InvalidInput("labels", "they are those on record already; there is nothing to correct.")
-        for row, label in zip(told.rows, told.labels, strict=True):
-            self._marks[self._at[row]] = _SIGNS[label]
-
-    @property
-    def marks(self) -> str:
-        return "".join(self._marks)
+def resumed(text: str, marks: str = "") -> Labelling:
+    """The labelling after all answers that count: ``marks`` has one sign per drawn row, in their order."""
+    work = Labelling.loads(text)
+    drawn = work.drawn
+    if marks and len(marks) != len(drawn):
+        raise InvalidInput("marks", expected=f"one for each of {len(drawn):,} rows", got=f"{len(marks):,}")
+    given = {row: _LABELS[mark] for row, mark in zip(drawn, marks, strict=False) if mark != "?"}
+    while rows := [row for row in work.ask().tolist() if row in given]:  # stage by stage
+        work.tell(rows, [given.pop(row) for row in rows])
+    if given:
+        raise InvalidInput("marks", f"row {next(iter(given))} has one, but was never asked for.")
+    return work
 
 
-_SIGNS = {None: "-", 0: "0", 1: "1"}
-_LABELS = {sign: label for label, sign in _SIGNS.items()}
+def correct(work: Labelling, told: Told) -> None:
+    """Labels in the place of others, all or none of them, as long as nothing rests on those."""
+    work.describe()  # where all answers are in, the app has shown the result
+    if not work.correct(told.rows, told.labels):
+        raise InvalidInput("labels", "they are those on record already; there is nothing to correct.")
+
+
+_LABELS = {"-": None, "0": 0, "1": 1}
 
 
 def begin(collection: Path, target: Promise, **asked: Any) -> tuple[str, dict[str | None, int]]:
@@ -98,30 +81,30 @@ def begin(collection: Path, target: Promise, **asked: Any) -> tuple[str, dict[st
 
 def status(text: str, marks: str) -> LabellingStatus:
     """What to label now, or what can be promised."""
-    return _status(Answered(text, marks).work)
+    return _status(resumed(text, marks))
 
 
 def told(text: str, marks: str, answers: Told) -> tuple[str, LabellingStatus]:
     """The marks after these answers, and where the labelling stands then."""
-    now = Answered(text, marks)
-    waiting = set(now.work.ask().tolist())
+    work = resumed(text, marks)
+    waiting = set(work.ask().tolist())
     for row in answers.rows:
         if row not in waiting:
             raise InvalidInput("labels", f"row {row:,} is not asked for now. Ask which are, and label those.")
-    now.tell(answers)
-    return now.marks, _status(now.work)
+    work.tell(answers.rows, answers.labels)
+    return work.marks, _status(work)
 
 
 def corrected(text: str, marks: str, labels: Told) -> tuple[str, LabellingStatus]:
     """The marks after these corrections, and where the labelling stands then."""
-    now = Answered(text, marks)
-    now.correct(labels)
-    return now.marks, _status(now.work)
+    work = resumed(text, marks)
+    correct(work, labels)
+    return work.marks, _status(work)
 
 
 def answered_row(text: str, marks: str, collection: Path, column: str, candidate: str) -> int:
     """The row of a candidate whose answer counts; ``column`` has the names, or is the row number itself."""
-    told = list(Answered(text, marks).work.told)
+    told = list(resumed(text, marks).told)
     names = told if column == ROW else [each[0] for each in rows_at(open_table(collection), told, [column])]
     for row, name in zip(told, names, strict=True):
         if str(name) == candidate:
@@ -130,29 +113,20 @@ def answered_row(text: str, marks: str, collection: Path, column: str, candidate
 
 
 def _status(work: Labelling) -> LabellingStatus:
-    rows = tuple(work.ask().tolist())
-    policy, refusal = None, None
-    if not rows:
-        try:
-            policy = work.policy
-        except NotCertifiable as error:
-            refusal = str(error)
+    rows, policy, refusal = tuple(work.ask().tolist()), None, None
+    try:
+        policy = None if rows else work.policy
+    except NotCertifiable as error:
+        refusal = str(error)
     future = policy is not None and not policy.of_collection
     return LabellingStatus(
-        work.describe(),
-        rows,
-        work.needs_all,
-        policy,
-        refusal,
-        future,
-        tuple(work.stages),
-        work.listed,
+        work.describe(), rows, work.needs_all, policy, refusal, future, tuple(work.stages), work.listed
     )
 
 
 def write_list(text: str, marks: str, collection: Path, output: Path) -> int:
     """The certified list of the collection itself, with all columns; returns its length."""
-    work = Answered(text, marks).work
+    work = resumed(text, marks)
     table = open_table(collection)
     score = str((work.columns or {})["score"])
     drawn = work.drawn
@@ -165,7 +139,7 @@ def write_list(text: str, marks: str, collection: Path, output: Path) -> int:
 
 def write_stage(text: str, marks: str, collection: Path, output: Path) -> int:
     """The rows to label now with all their columns and their row number, as a file; returns how many."""
-    work = Answered(text, marks).work
+    work = resumed(text, marks)
     rows = work.ask().tolist()
     if rows:
         table = open_table(collection)
@@ -176,6 +150,6 @@ def write_stage(text: str, marks: str, collection: Path, output: Path) -> int:
 
 
 __all__ = [
-    "ROW", "Answered", "LabellingStatus", "Told", "answered_row", "begin", "corrected", "status",
+    "ROW", "LabellingStatus", "Told", "answered_row", "begin", "correct", "corrected", "resumed", "status",
     "told", "write_list", "write_stage",
 ]  # fmt: skip

@@ -81,7 +81,7 @@ class PolicySaved(Event, frozen=True, kw_only=True):
         policy = Policy.loads(self.policy, salt_text=secret[0][0] if secret else None)
         story.loaded[entry.subject] = policy
         work = story.labellings[self.labelling] if self.labelling else None
-        if work is not None and work.work.policy.cutoffs != policy.cutoffs:
+        if work is not None and work.policy.cutoffs != policy.cutoffs:
             story.problem(entry, "the labels on record do not certify this policy")
         if policy.salt_hash is not None:
             story.salted.add(entry.subject)

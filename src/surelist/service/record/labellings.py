@@ -17,9 +17,11 @@ from surelist.service.record.event import Entry, Event, Names, Words, counted
 from surelist.service.record.events import PolicySaved
 from surelist.service.record.log import Batch
 from surelist.service.record.record import Bound, Outdated, Writing
-from surelist.workflows.labelling_record import Answered, Told
+from surelist.workflows import labelling_record
+from surelist.workflows.labelling_record import Told
 
 if TYPE_CHECKING:
+    from surelist.lifecycle.labelling import Labelling
     from surelist.service.record.verify import Story
 
 
@@ -54,7 +56,7 @@ class LabellingStarted(Event, frozen=True, kw_only=True):
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         story.reviewable[entry.subject] = self
-        story.labellings[entry.subject] = Answered(self.state)
+        story.labellings[entry.subject] = labelling_record.resumed(self.state)
 
 
 class LabellingTold(Event, frozen=True, kw_only=True):
@@ -76,8 +78,8 @@ class LabellingTold(Event, frozen=True, kw_only=True):
         if self.sha256 != marks_hash(work.marks):
             story.problem(entry, "the answers so far are not those it says")
 
-    def take(self, work: Answered) -> None:
-        work.tell(Told(self.rows, self.labels))
+    def take(self, work: Labelling) -> None:
+        work.tell(self.rows, self.labels)
 
 
 class LabellingCorrected(LabellingTold, frozen=True, kw_only=True):
@@ -89,8 +91,8 @@ class LabellingCorrected(LabellingTold, frozen=True, kw_only=True):
         yes, asked = count(self.labels.count(1)), counted(len(self.labels), "answer")
         return [f"corrected {asked} of ", names.reviewed(subject), f": {yes} now qualified."]
 
-    def take(self, work: Answered) -> None:
-        work.correct(Told(self.rows, self.labels))
+    def take(self, work: Labelling) -> None:
+        labelling_record.correct(work, Told(self.rows, self.labels))
 
 
 class LabellingListed(Event, frozen=True, kw_only=True):

@@ -34,11 +34,11 @@ from surelist.service.record.log import COLUMNS
 from surelist.service.record.marks import MARKS, Marks
 from surelist.service.record.reviews import Reviewable
 from surelist.workflows import watching
-from surelist.workflows.labelling_record import Answered
 from surelist.workflows.watching import PoolNumbers, WatchedPool, WatchedPromise
 
 if TYPE_CHECKING:
     from surelist.lifecycle.campaign import Campaign
+    from surelist.lifecycle.labelling import Labelling
 
 
 NEAR_SECONDS = 60  # between a row's time and that of the entry written with it
@@ -152,7 +152,7 @@ class Story:
         self.closed: dict[str, PoolNumbers | None] = {}  # whose reviews have ended: what they show
         self.removed: set[str] = set()  # lists that are no longer kept
         self.notes: dict[int, tuple[str, str]] = {}  # entry: selection and hash
-        self.labellings: dict[str, Answered] = {}
+        self.labellings: dict[str, Labelling] = {}
         self.told: dict[str, int] = {}  # labelling: the last entry with answers
         self.campaigns: dict[str, Campaign] = {}
         self.ended: set[str] = set()  # campaigns that were withdrawn
