@@ -19,12 +19,9 @@ from functools import lru_cache
 
 import numpy as np
 from msgspec import Struct, field
-from numpy.typing import NDArray
 
+from surelist._arrays import Floats, Ints
 from surelist.errors import InvalidInput
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 CHARACTERS = 60_000  # of names and notes
 LONGEST = 100

@@ -13,9 +13,9 @@ from typing import Any, Literal, cast
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._arrays import Floats, Mask
 from surelist._check import MissingLabels
 from surelist.errors import InvalidInput
 from surelist.lifecycle import campaign_state as looks
@@ -93,7 +93,7 @@ class Campaign(CampaignSoFar):
         if self.chosen is None and uncertified == "refuse":
             raise looks.refusal(target, self.budgets[0], self.updates[0], int(np.count_nonzero(qualified)))
 
-    def screen(self, scores: object, *, ids: object = None, pool: object = None) -> NDArray[np.bool_]:
+    def screen(self, scores: object, *, ids: object = None, pool: object = None) -> Mask:
         """Shortlist a new pool: True for every candidate on the list, who is to be reviewed.
 
         ``pool`` names it for later reviews (default: its number, from "1"), ``ids`` its
@@ -189,9 +189,7 @@ class Campaign(CampaignSoFar):
             )
         return name
 
-    def _record(
-        self, name: str, size: int, ids: list[str], scores: NDArray[np.float64], draws: str | None = None
-    ) -> None:
+    def _record(self, name: str, size: int, ids: list[str], scores: Floats, draws: str | None = None) -> None:
         screened = Screened(name, size, self.chosen, ids, scores.tolist(), UNKNOWN * len(ids), draws=draws)
         drawn, epoch = int(np.count_nonzero(screened.evidence)), self.epochs[-1]
         self.pools += 1

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._arrays import Ints, Mask
 from surelist._randomness import fresh_generator
 from surelist._version import __version__
 from surelist.drawing import axes
@@ -27,7 +28,6 @@ from surelist.lifecycle.labelling_design import (
     WAITING,
     Design,
     Finding,
-    Ints,
     LabelRequest,
     ScoredCollection,
 )
@@ -279,7 +279,7 @@ class Labelling(Saved[LabellingState]):
             columns=kept,
         )  # fmt: skip
 
-    def select(self, scores: object, groups: object = None) -> NDArray[np.bool_]:
+    def select(self, scores: object, groups: object = None) -> Mask:
         """True for everyone on the list of this very collection, given its scores again.
 
         For ``Recall`` and ``Precision`` that is everyone at or above the threshold but those labelled not

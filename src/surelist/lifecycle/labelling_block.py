@@ -13,24 +13,14 @@ import numpy as np
 from msgspec.structs import replace
 
 from surelist._files import hold
+from surelist.lifecycle import labelling_design as base
 from surelist.lifecycle.block_design import choose_block, need, require_enough
-from surelist.lifecycle.labelling_design import (
-    NOBODY,
-    BlockDraws,
-    Design,
-    Finding,
-    LabelRequest,
-    Stage,
-    draw_blocks,
-    set_aside,
-    wrapped,
-)
 from surelist.promises.kinds.few_labels import BlockSample
 from surelist.promises.phrases import number, percent
 from surelist.promises.promise import About
 
 
-class BlockDesign(Design, tag="block"):
+class BlockDesign(base.Design, tag="block"):
     """A pilot that chooses a block, and a sample of the block.
 
     ``apart`` rows are set aside for the pilot (0: none); ``blocks`` count rows that are not set aside and,
@@ -43,28 +33,28 @@ class BlockDesign(Design, tag="block"):
     fallback: float
     blocks: list[int]
     drawn: int
-    draw: BlockDraws
+    draw: base.BlockDraws
     within: list[int] | None = None
 
     @classmethod
-    def start(cls, asked: LabelRequest, rng: np.random.Generator) -> Self:
+    def start(cls, asked: base.LabelRequest, rng: np.random.Generator) -> Self:
         layout = require_enough(asked)
-        pilot = apart = NOBODY
+        pilot = apart = base.NOBODY
         within = None
         if layout.pilot_labels:
             future = asked.target.about is not About.COLLECTION
-            part = set_aside(asked.size, layout.apart, rng) if future else None
-            inside = set_aside(layout.pilot_block, layout.pilot_labels, rng)
+            part = base.set_aside(asked.size, layout.apart, rng) if future else None
+            inside = base.set_aside(layout.pilot_block, layout.pilot_labels, rng)
             pilot = inside if part is None else part[inside]
             apart = pilot if part is None else part
             within = None if part is None else inside.tolist()
-        main = draw_blocks(apart, list(layout.blocks), layout.labels, rng)
+        main = base.draw_blocks(apart, list(layout.blocks), layout.labels, rng)
         ranks = np.sort(np.concatenate([pilot, main.ranks]))
-        draw, first = BlockDraws.located(main, ranks), np.searchsorted(ranks, pilot).tolist()
+        draw, first = base.BlockDraws.located(main, ranks), np.searchsorted(ranks, pilot).tolist()
         return cls(
-            **asked.sampled(ranks), apart=layout.apart, pilot_block=layout.pilot_block,
+            **asked.sampled(ranks), apart=layout.apart, pilot_block=layout.pilot_block, within=within,
             fallback=layout.fallback, blocks=list(layout.blocks), drawn=layout.labels, draw=draw,
-            within=within, stages=[Stage("pilot", first) if first else Stage("block", draw.of(0), 0)],
+            stages=[base.Stage("pilot", first) if first else base.Stage("block", draw.of(0), 0)],
         )  # fmt: skip
 
     @property
@@ -77,7 +67,7 @@ class BlockDesign(Design, tag="block"):
         """The number of the block tested."""
         return self.stages[-1].chosen
 
-    def next_stage(self) -> Stage | None:
+    def next_stage(self) -> base.Stage | None:
         """The block, fixed once the pilot is complete, before any label that tests it is asked for.
 
         For future pools by the pilot's ranks among the rows set aside alone: its ranks in the whole
@@ -96,9 +86,9 @@ class BlockDesign(Design, tag="block"):
         chosen = choose_block(
             places, good, self._free, self.blocks, self.drawn, need(target, self.size), alpha, otherwise
         )
-        return Stage("block", self.draw.of(chosen), chosen)
+        return base.Stage("block", self.draw.of(chosen), chosen)
 
-    def verdict(self) -> Finding:
+    def verdict(self) -> base.Finding:
         """The larger of the thresholds that the stages certify, or the refusal."""
         passed = [each for each in (self._run_block(), self.run_fallback()) if each is not None]
         if not passed:
@@ -107,7 +97,7 @@ class BlockDesign(Design, tag="block"):
         listed = self.sample.reaching(best.threshold)
         return replace(best, listed=listed, share=listed / self.size)
 
-    def run_fallback(self) -> Finding | None:
+    def run_fallback(self) -> base.Finding | None:
         """The pilot's own block, fixed beforehand, at its share of alpha."""
         alpha = self.alpha * self.fallback
         if not self.pilot or alpha == 0:
@@ -120,7 +110,7 @@ class BlockDesign(Design, tag="block"):
         proof = self._proof(size, self.pilot_block, drawn, alpha, 0, count, "pilot")
         return self._passed(hits[max(count, 1) - 1], count, proof)
 
-    def _run_block(self) -> Finding | None:
+    def _run_block(self) -> base.Finding | None:
         assert self.chosen is not None
         hits = self.sample.marked(self.stages[-1].asked)  # best first
         alpha, block = self.alpha * (1 - self.fallback), self.blocks[self.chosen]
@@ -132,7 +122,7 @@ class BlockDesign(Design, tag="block"):
         proof = self._proof(self._free, block, self.drawn, alpha, 0, count, "block")
         return self._passed(hits[count - 1], count, proof)
 
-    def _run_prefixes(self, hits: list[int], alpha: float, block: int) -> Finding | None:
+    def _run_prefixes(self, hits: list[int], alpha: float, block: int) -> base.Finding | None:
         """From the whole block up, while the fresh hits suffice beside the qualified rows that are known."""
         scores, known = self.sample.scores, self._known(block)
         best: tuple[int, int, int] | None = None
@@ -159,11 +149,11 @@ class BlockDesign(Design, tag="block"):
     def _proof(self, *numbers: Any) -> BlockSample:
         return BlockSample(self.group, self.size, *numbers)
 
-    def _passed(self, at: int, count: int, proof: BlockSample) -> Finding:
+    def _passed(self, at: int, count: int, proof: BlockSample) -> base.Finding:
         counts, listed = self.labelled(), self.sample.ranks[at] + 1
-        return Finding(self.sample.scores[at], count, counts.rows, counts.qualified, listed, proof)
+        return base.Finding(self.sample.scores[at], count, counts.rows, counts.qualified, listed, proof)
 
-    def _refused(self) -> Finding:
+    def _refused(self) -> base.Finding:
         assert self.chosen is not None
         block = self.blocks[self.chosen]
         good = len(self.sample.marked(self.stages[-1].asked))
@@ -210,10 +200,10 @@ class BlockDesign(Design, tag="block"):
     def describe(self) -> list[str]:
         lines = super().describe()
         if self.pilot:
-            lines += [*wrapped(self._about_pilot()), self.came(self.stages[0])]
+            lines += [*base.wrapped(self._about_pilot()), self.came(self.stages[0])]
         share = percent(self.alpha * (1 - self.fallback))
         if self.chosen is None:
-            return lines + wrapped(
+            return lines + base.wrapped(
                 f"Then {self.drawn:,} labels of a block that the pilot chooses, at {share}."
             )
         how = "chosen from the pilot, before its labels" if self.pilot else "fixed at the start"
@@ -221,7 +211,7 @@ class BlockDesign(Design, tag="block"):
             f"Block: the best {number(self.blocks[self.chosen])} candidates, {how}; {self.drawn:,} of them, "
             f"drawn at random, are labelled and tested at {share}."
         )
-        return [*lines, *wrapped(text), self.came(self.stages[-1])]
+        return [*lines, *base.wrapped(text), self.came(self.stages[-1])]
 
     def _about_pilot(self) -> str:
         among = f"of {self.apart:,} candidates set aside at random" if self.within is not None else "of all"

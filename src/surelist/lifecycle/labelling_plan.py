@@ -10,10 +10,9 @@ the guess; and what no rule could do better is said beside it.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from surelist import _numerals as numerals
-from surelist._arrays import special
+from surelist._arrays import Floats, special
 from surelist._scalars import as_fraction
 from surelist.bounds.collection_lists import shortest_list
 from surelist.errors import InvalidInput
@@ -24,8 +23,6 @@ from surelist.lifecycle.labelling_state import DESIGNS
 from surelist.lifecycle.plan import Needed, Plan, PlanRequest, PlanRow, Population, RateByShare
 from surelist.promises.phrases import counted
 from surelist.promises.promise import Promise
-
-Floats = NDArray[np.float64]
 
 RULE = "labelling"
 COLLECTION = 100_000

@@ -18,23 +18,11 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from msgspec.structs import replace
 
-from surelist._arrays import special
+from surelist._arrays import Ints, special
 from surelist._files import hold
 from surelist._scalars import as_fraction
 from surelist.bounds.collection_lists import Prefix, last_passing, most_pads
-from surelist.lifecycle.labelling_design import (
-    NOBODY,
-    BlockDraws,
-    Finding,
-    Ints,
-    LabelRequest,
-    RankDraw,
-    ScoredCollection,
-    Stage,
-    block_sizes,
-    draw_blocks,
-    wrapped,
-)
+from surelist.lifecycle import labelling_design as base
 from surelist.lifecycle.labelling_ranked import Curve, RankBlock, RankedDesign, pilot_bins, pilot_ranks
 from surelist.promises.kinds.collection_triage import AcceptedRejected
 from surelist.promises.kinds.few_labels import PrefixSample
@@ -90,17 +78,17 @@ class PrecisionDesign(RankedDesign, tag="precision"):
     )
 
     @classmethod
-    def start(cls, asked: LabelRequest, rng: np.random.Generator) -> Self:
+    def start(cls, asked: base.LabelRequest, rng: np.random.Generator) -> Self:
         size, labels = asked.size, asked.labels
         ends, cuts, best = score_ends(asked.collection, asked.group)
         pilot, wider = cls.first_ranks(size, labels, rng)
         whole = [min(size, max(1, math.ceil(labels / 5))), min(size, labels)]
-        drawn = [draw_blocks(NOBODY, blocks_of(ends, each), each, rng) for each in whole]
+        drawn = [base.draw_blocks(base.NOBODY, blocks_of(ends, each), each, rng) for each in whole]
         top, later, more = cls.beside(size, labels, rng)
-        drawn += [RankDraw(wider, 0 * wider, 0 * wider), *later]
+        drawn += [base.RankDraw(wider, 0 * wider, 0 * wider), *later]
         ranks = np.unique(np.concatenate([pilot, np.arange(top), *(each.ranks for each in drawn)]))
-        draws = [BlockDraws.located(each, ranks, rng.permutation(len(each.ranks))) for each in drawn]
-        stages = [Stage("pilot", np.searchsorted(ranks, pilot).tolist())]
+        draws = [base.BlockDraws.located(each, ranks, rng.permutation(len(each.ranks))) for each in drawn]
+        stages = [base.Stage("pilot", np.searchsorted(ranks, pilot).tolist())]
         return cls(
             **asked.sampled(ranks), labels=labels, best=best, ends=ends, cuts=cuts, draws=draws, whole=whole,
             stages=stages, **more,
@@ -111,7 +99,7 @@ class PrecisionDesign(RankedDesign, tag="precision"):
         """Of the pilot, and of a wider look beyond it: where labels go one by one from the top, no label of
         the pilot is lost."""
         if labels >= size:
-            return np.arange(size), NOBODY
+            return np.arange(size), base.NOBODY
         bins, rows = pilot_bins(size, labels), cls.first_labels(labels)
         return pilot_ranks(0, labels, rows, bins, rng), pilot_ranks(labels, size, rows, bins, rng)
 
@@ -123,7 +111,7 @@ class PrecisionDesign(RankedDesign, tag="precision"):
     @classmethod
     def beside(
         cls, size: int, labels: int, rng: np.random.Generator
-    ) -> tuple[int, list[RankDraw], dict[str, Any]]:
+    ) -> tuple[int, list[base.RankDraw], dict[str, Any]]:
         """How many of the best are kept by name, the draws of later stages, and their fields."""
         return min(size, TOP * labels), [], {}
 
@@ -137,14 +125,14 @@ class PrecisionDesign(RankedDesign, tag="precision"):
         """What the tests of prefixes may spend in all."""
         return as_fraction(self.alpha, "alpha")
 
-    def next_stage(self) -> Stage | None:
+    def next_stage(self) -> base.Stage | None:
         left, name = self.left, self.stages[-1].name
         if left <= 0 or name == self.last:
             return None
         chosen = None if name == "block" else self.next_test(left, left)
         return self._below(left) if chosen is None else chosen
 
-    def next_test(self, left: int, block: int) -> Stage | None:
+    def next_test(self, left: int, block: int) -> base.Stage | None:
         """A closer look, or a block of at most ``block`` labels and its tests; None: nothing is worth it."""
         share, curve, ends = float(self.share), self.curve(), np.array(self.ends)
         if len(self.stages) == 1 and self._beyond(curve):
@@ -180,11 +168,11 @@ class PrecisionDesign(RankedDesign, tag="precision"):
         wider = 0 if self.everywhere else min(self.first_labels(self.labels), self.size - self.labels)
         return [*blocks, (max(0, wider), 1)]
 
-    def _below(self, left: int) -> Stage | None:
+    def _below(self, left: int) -> base.Stage | None:
         """The best of those nobody has asked for, from the end of the list on."""
         before, end = self.asked_before(len(self.stages)), self._passed()[0]
         free = [at for at, rank in enumerate(self.sample.ranks) if rank >= end and at not in before]
-        return Stage("below", free[:left]) if free else None
+        return base.Stage("below", free[:left]) if free else None
 
     def _tested(self) -> int | None:
         """The number of the stage that tests prefixes."""
@@ -234,15 +222,15 @@ class PrecisionDesign(RankedDesign, tag="precision"):
         below = [at for at, rank in enumerate(self.sample.ranks) if rank >= made.end and labels[at] == "?"]
         return made.padded(below[: made.pads])
 
-    def verdict(self) -> Finding:
+    def verdict(self) -> base.Finding:
         made = self._padded()
         return self.listing(made.end, made.proof.listed, made.proof)
 
-    def listing(self, end: int, listed: int, proof: PrefixSample | AcceptedRejected) -> Finding:
+    def listing(self, end: int, listed: int, proof: PrefixSample | AcceptedRejected) -> base.Finding:
         """A list of the best ``end`` and others by name; where that is 0, nobody's score is high enough."""
         threshold = self.cuts[self.ends.index(end)] if end else math.nextafter(self.best, math.inf)
         rows, good = len(self.asked), len(self.sample.marked(self.asked))
-        return Finding(threshold, good, rows, good, listed, proof, share=listed / self.size)
+        return base.Finding(threshold, good, rows, good, listed, proof, share=listed / self.size)
 
     def named(self) -> tuple[list[int], list[int]]:
         made = self._padded()
@@ -263,7 +251,7 @@ class PrecisionDesign(RankedDesign, tag="precision"):
             hold(steps[0] >= 0 and steps[-1] <= (stage.chosen or 0), "its tests go beyond its block")
             hold(min(weights) >= 0 and sum(weights) <= PARTS, "its weights are more than alpha")
 
-    def about(self, stage: Stage, asked: str) -> str:
+    def about(self, stage: base.Stage, asked: str) -> str:
         best = f"the best {number(self.ends[stage.chosen or 0])}"
         level = percent(float(self.level))
         among = " from all ranks" if self.everywhere else f" among the best {number(self.labels)}"
@@ -278,8 +266,10 @@ class PrecisionDesign(RankedDesign, tag="precision"):
         }[stage.name]
 
     def describe(self) -> list[str]:
-        more = self.waiting and self.left > 0 and self.stages[-1].name != self.last
-        return super().describe() + (wrapped(f"Then {counted(self.left, 'label')} more.") if more else [])
+        lines = super().describe()
+        if self.waiting and self.left > 0 and self.stages[-1].name != self.last:
+            lines += base.wrapped(f"Then {counted(self.left, 'label')} more.")
+        return lines
 
 
 def blocks_of(ends: list[int], whole: int) -> list[int]:
@@ -287,11 +277,11 @@ def blocks_of(ends: list[int], whole: int) -> list[int]:
     return [whole, *(end for end in ends if end > whole)]
 
 
-def score_ends(collection: ScoredCollection, group: str | None) -> tuple[list[int], list[float], float]:
+def score_ends(collection: base.ScoredCollection, group: str | None) -> tuple[list[int], list[float], float]:
     """Where prefixes of growing length end, each moved on to the end of its score; their lowest scores; the
     best score of all."""
     size = collection.sizes[group]
-    ends = np.array(block_sizes(1, size, STEP), dtype=np.int64)
+    ends = np.array(base.block_sizes(1, size, STEP), dtype=np.int64)
     fetched = collection.at(group, ends - 1)
     moved = dict(zip(fetched.reaching.tolist(), fetched.scores.tolist(), strict=True))
     return sorted(moved), [moved[end] for end in sorted(moved)], float(fetched.scores[0])

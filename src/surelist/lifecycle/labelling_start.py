@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._arrays import Floats
 from surelist._names import option
 from surelist.errors import InvalidInput
 from surelist.lifecycle.labelling_design import MISSING, Fetched, Ints
@@ -55,7 +55,7 @@ class ArrayCollection:
         ids = None if self._ids is None else [self._ids[row] for row in rows.tolist()]
         return Fetched(rows, self._scores[rows], ids, reaching)
 
-    def _of(self, group: str | None) -> NDArray[np.float64]:
+    def _of(self, group: str | None) -> Floats:
         return self._scores if group is None else self._scores[self._members[group]]
 
 
@@ -67,7 +67,7 @@ class Ranking:
     these hold more than half of everyone, all are sorted, once.
     """
 
-    def __init__(self, scores: NDArray[np.float64]) -> None:
+    def __init__(self, scores: Floats) -> None:
         self._scores = scores
         low, high = float(scores.min()), float(scores.max())
         scale = (BINS - 1) / (high - low) if high > low else 0.0
@@ -109,7 +109,7 @@ class Ranking:
         return found, len(rows) - np.searchsorted(rising, self._scores[found])
 
 
-def judge_scores(verdicts: Any, ids: Any = None) -> NDArray[np.float64]:
+def judge_scores(verdicts: Any, ids: Any = None) -> Floats:
     """Scores from a judge's verdicts, for ``Labelling``: the better the verdict, the higher; no two alike.
 
     Parameters

@@ -13,20 +13,10 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from surelist._arrays import Ints
 from surelist._files import hold
 from surelist.errors import InvalidInput
-from surelist.lifecycle.labelling_design import (
-    MISSING,
-    NOBODY,
-    WAITING,
-    Finding,
-    Ints,
-    LabelRequest,
-    RankDraw,
-    Stage,
-    block_sizes,
-    wrapped,
-)
+from surelist.lifecycle import labelling_design as base
 from surelist.lifecycle.labelling_precision import STEP, WIDER, Accepted, PrecisionDesign
 from surelist.lifecycle.labelling_ranked import RankBlock, pilot_bins, pilot_ranks
 from surelist.lifecycle.labelling_recall import FIRST, SECOND, BothDraws, plan_first
@@ -69,7 +59,7 @@ class TriageDesign(PrecisionDesign, tag="triage"):
     last = BAND
 
     @classmethod
-    def start(cls, asked: LabelRequest, rng: np.random.Generator) -> Self:
+    def start(cls, asked: base.LabelRequest, rng: np.random.Generator) -> Self:
         if asked.size > MOST:
             raise InvalidInput(
                 "scores", expected=f"at most {MOST:,} candidates for a triage, which keeps all of them",
@@ -80,13 +70,13 @@ class TriageDesign(PrecisionDesign, tag="triage"):
     @classmethod
     def first_ranks(cls, size: int, labels: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
         rows = size if labels >= size else max(1, int(PILOT * labels))
-        return pilot_ranks(0, size, rows, pilot_bins(size, labels), rng), NOBODY
+        return pilot_ranks(0, size, rows, pilot_bins(size, labels), rng), base.NOBODY
 
     @classmethod
     def beside(
         cls, size: int, labels: int, rng: np.random.Generator
-    ) -> tuple[int, list[RankDraw], dict[str, Any]]:
-        sizes = block_sizes(1, size, STEP)
+    ) -> tuple[int, list[base.RankDraw], dict[str, Any]]:
+        sizes = base.block_sizes(1, size, STEP)
         return size, BothDraws.draw(sizes, size, labels, rng), {"sizes": sizes}
 
     @property
@@ -114,7 +104,7 @@ class TriageDesign(PrecisionDesign, tag="triage"):
     def samples(self) -> list[tuple[int, int]]:
         return super().samples() + self._draws.samples()
 
-    def next_stage(self) -> Stage | None:
+    def next_stage(self) -> base.Stage | None:
         left, name = self.left, self.stages[-1].name
         if name == BAND:
             return None
@@ -130,8 +120,8 @@ class TriageDesign(PrecisionDesign, tag="triage"):
             if first.labels:
                 return self.drawn(FIRST, self.sizes.index(first.end), first.labels)
         lists = self._lists()
-        band = [at for at in lists.undecided if self.sample.labels[at] == WAITING]
-        return Stage(BAND, band) if band and not lists.fits else None
+        band = [at for at in lists.undecided if self.sample.labels[at] == base.WAITING]
+        return base.Stage(BAND, band) if band and not lists.fits else None
 
     def _lists(self) -> Lists:
         made, labels, scores = self.accepted(), self.sample.labels, self.sample.scores
@@ -145,8 +135,8 @@ class TriageDesign(PrecisionDesign, tag="triage"):
         undecided = [
             at
             for at, mark in enumerate(labels)
-            if (mark == WAITING and made.end <= at < cut)
-            or (mark == MISSING and (at >= made.end or at in off))
+            if (mark == base.WAITING and made.end <= at < cut)
+            or (mark == base.MISSING and (at >= made.end or at in off))
         ]
         return Lists(made, cut, rejected, undecided)
 
@@ -154,7 +144,7 @@ class TriageDesign(PrecisionDesign, tag="triage"):
     def waiting(self) -> list[int]:
         if self.stages[-1].name != BAND:
             return super().waiting
-        rest = self.sample.marked(self.stages[-1].asked, WAITING)
+        rest = self.sample.marked(self.stages[-1].asked, base.WAITING)
         return [] if not rest or self._lists().fits else rest[::-1]
 
     def looks(self) -> list[int]:
@@ -169,7 +159,7 @@ class TriageDesign(PrecisionDesign, tag="triage"):
             made = made.padded(lists.undecided)._replace(off=off)
         return made, lists
 
-    def verdict(self) -> Finding:
+    def verdict(self) -> base.Finding:
         made, lists = self._decided()
         found = self.listing(made.end, made.proof.listed, made.proof)
         low = found.threshold if lists.cut == made.end else self.sample.scores[lists.cut - 1]
@@ -184,16 +174,16 @@ class TriageDesign(PrecisionDesign, tag="triage"):
         return made.on, made.off
 
     def verify(self) -> None:
-        hold(self.sizes == block_sizes(1, self.size, STEP), "its blocks are others")
+        hold(self.sizes == base.block_sizes(1, self.size, STEP), "its blocks are others")
         hold(self.sample.ranks == list(range(self.size)), "it does not hold everyone")
         super().verify()
         self._draws.verify()
         if self.stages[-1].name == BAND:
             lists, asked = self._lists(), self.stages[-1].asked
-            rest = [at for at in lists.undecided if self.sample.labels[at] == WAITING]
+            rest = [at for at in lists.undecided if self.sample.labels[at] == base.WAITING]
             hold({*rest} <= {*asked}, "its band is another")
 
-    def about(self, stage: Stage, asked: str) -> str:
+    def about(self, stage: base.Stage, asked: str) -> str:
         if stage.name == BAND:
             return (
                 f"The band: {asked} between those accepted and those rejected, from its lower end, until the "
@@ -211,4 +201,4 @@ class TriageDesign(PrecisionDesign, tag="triage"):
             return super().describe()
         lists = self._lists()
         most = min(len(self.waiting), len(lists.undecided) - lists.accepted.pads)
-        return [*super().describe(), *wrapped(f"Left: {counted(most, 'look')} at most.")]
+        return [*super().describe(), *base.wrapped(f"Left: {counted(most, 'look')} at most.")]

@@ -15,10 +15,10 @@ from typing import Literal, Self
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist import _numerals as numerals
+from surelist._arrays import Mask
 from surelist._files import Versions, hold
 from surelist.drawing import axes
 from surelist.drawing.display import Display
@@ -154,7 +154,7 @@ class Monitor(Saved[MonitorState]):
             )
         return known is not None
 
-    def draw_audit(self, listed: object) -> NDArray[np.bool_]:
+    def draw_audit(self, listed: object) -> Mask:
         """Whom to review though not shortlisted: True with probability ``audit_rate`` each.
 
         ``listed`` is the shortlist, as ``policy.select`` gives it. Of a triage everyone may be drawn,
@@ -164,7 +164,7 @@ class Monitor(Saved[MonitorState]):
         if self.audit_rate is None:
             raise InvalidInput("audit_rate", "this monitor has none, so there is no audit to draw.")
         lists = np.asarray(listed)
-        drawn: NDArray[np.bool_] = coins(len(lists)) < self.audit_rate
+        drawn: Mask = coins(len(lists)) < self.audit_rate
         return drawn if self.claims[0].drawn else drawn & ~lists.astype(np.bool_)
 
     @property

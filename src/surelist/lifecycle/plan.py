@@ -11,18 +11,15 @@ from typing import Any, Protocol
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist import _numerals as numerals
-from surelist._arrays import special
+from surelist._arrays import Floats, Mask, special
 from surelist._names import option
 from surelist.drawing import axes
 from surelist.drawing.display import Display, Displayed
 from surelist.errors import InvalidInput
 from surelist.promises.promise import Promise
-
-Floats = NDArray[np.float64]
 
 REPLICATES = 200
 PER = 100.0  # lists of promises without a pool size are counted per 100 candidates
@@ -347,7 +344,7 @@ class PlanRequest(Struct, frozen=True):
         return best, resamples, interval, note
 
 
-def _resample(scores: Floats, labels: NDArray[np.bool_], seed: int) -> tuple[Empirical, list[Empirical]]:
+def _resample(scores: Floats, labels: Mask, seed: int) -> tuple[Empirical, list[Empirical]]:
     """The pilot, and bootstrap resamples of it; tied scores stand or fall together."""
     values, index = np.unique(-scores, return_inverse=True)
     rng = np.random.default_rng(seed)

@@ -14,11 +14,11 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._arrays import Floats, Mask
 from surelist._names import option
 from surelist._randomness import fresh_generator
 from surelist.errors import InvalidInput, UnreviewedWarning
 
-Floats = NDArray[np.float64]
 Marks = NDArray[np.uint8]
 
 CHARACTERS = 300_000  # of ids and scores that are kept; older pools are closed and forgotten
@@ -74,7 +74,7 @@ class Screened(Struct, forbid_unknown_fields=True, dict=True):
         return [name for name, draw in zip(self.ids, draws, strict=False) if draw == AUDITED]
 
     @property
-    def evidence(self) -> NDArray[np.bool_]:
+    def evidence(self) -> Mask:
         """Whose reviews the threshold is learned from: everyone's, or those drawn where there is an audit."""
         if self.draws is None:
             return np.ones(len(self.ids), dtype=np.bool_)
@@ -101,7 +101,7 @@ def as_candidates(ids: Any, scores: Any) -> list[str]:
     return texts
 
 
-def as_draws(listed: NDArray[np.bool_], drawn: NDArray[np.bool_]) -> str:
+def as_draws(listed: Mask, drawn: Mask) -> str:
     """Why each of these candidates is to be reviewed."""
     signs = np.where(listed, np.where(drawn, BOTH, LISTED), AUDITED)
     return "".join(signs.tolist())

@@ -13,16 +13,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist import bounds
-from surelist._arrays import special
+from surelist._arrays import Floats, Ints, special
 from surelist._names import option
 from surelist.bounds.pools import stake_for
 from surelist.bounds.precision import chances, passing
 from surelist.errors import InvalidInput, NotCertifiable
-from surelist.lifecycle.plan import PER, Floats, Needed, Plan, PlanRequest, PlanRow, Population, RateByShare
+from surelist.lifecycle.plan import PER, Needed, Plan, PlanRequest, PlanRow, Population, RateByShare
 from surelist.promises import kinds
 from surelist.promises.evidence import Evidence, PoolRows, RowColumns
 from surelist.promises.kinds.next_pool import allowed_rank
@@ -94,7 +93,7 @@ def _certified(asked: PlanRequest, best: Population) -> tuple[float, list[PlanRo
     return target.pool_size * rate, rows
 
 
-def _binomial_quantile(n: int, rate: float, levels: Floats) -> NDArray[np.int64]:
+def _binomial_quantile(n: int, rate: float, levels: Floats) -> Ints:
     """By the normal curve; a plan needs no more."""
     spread = math.sqrt(n * rate * (1 - rate))
     near = np.rint(n * rate + spread * special.ndtri(levels))

@@ -14,9 +14,9 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 from msgspec import field
-from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._arrays import Ints
 from surelist._files import hold
 from surelist._randomness import fresh_generator
 from surelist.bounds.stop_sample import RestLooks, certified_by, most_left, rest_looks
@@ -202,7 +202,7 @@ class StopTest(DrawnTest[StopState]):
                 return look
         return None
 
-    def ask(self, count: int | None = None) -> NDArray[np.int64]:
+    def ask(self, count: int | None = None) -> Ints:
         """Items of the rest to label now, in this order: up to the next look, or the first ``count`` of them.
 
         The next look is the next that can still be passed. Asking again returns the same items until their

@@ -11,9 +11,9 @@ from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from surelist import _check as check
+from surelist._arrays import Ints
 from surelist._files import hold
 from surelist._randomness import fresh_generator
 from surelist.bounds._tails import smallest
@@ -145,7 +145,7 @@ class Validation(DrawnTest[ValidationState]):
         """Whether each row that was drawn was kept."""
         return {row: side == "1" for row, side in zip(self._state.order, self._state.sides, strict=True)}
 
-    def ask(self, count: int | None = None) -> NDArray[np.int64]:
+    def ask(self, count: int | None = None) -> Ints:
         """Rows to label now, in this order: all that are to come, or the first ``count`` of them."""
         pairs = zip(self._state.order, self._state.labels, strict=True)
         rows = [row for row, mark in pairs if mark == WAITING]

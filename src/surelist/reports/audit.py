@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist import bounds
+from surelist._arrays import Floats
 from surelist.errors import InvalidInput
 
 SMALL_SHARE = 0.02
@@ -191,7 +192,7 @@ class GroupOrder(Struct, frozen=True):
 
 
 def orders_within_groups(
-    scores: NDArray[np.float64], labels: NDArray[Any], groups: Any, thresholds: Mapping[str | None, float]
+    scores: Floats, labels: NDArray[Any], groups: Any, thresholds: Mapping[str | None, float]
 ) -> tuple[GroupOrder, ...]:
     """Every group's rows in bins by score, and the clearest pair of bins in the wrong order.
 

@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from surelist._arrays import Floats, Mask
 from surelist.errors import InvalidInput, NotCertifiable, UnreviewedWarning
 from surelist.filters import Filter
 from surelist.lifecycle.campaign import Campaign
@@ -166,7 +167,7 @@ def screen(
     return PoolList(done, read, scores[rows].tolist(), as_draws(mask[rows], drawn[rows]), numbers)
 
 
-def _best_first(scores: NDArray[np.float64], chosen: NDArray[np.bool_]) -> NDArray[np.intp]:
+def _best_first(scores: Floats, chosen: Mask) -> NDArray[np.intp]:
     """The row numbers of those chosen, by score."""
     rows = np.flatnonzero(chosen)
     return rows[np.argsort(-scores[rows], kind="stable")]
