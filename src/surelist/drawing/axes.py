@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
 from msgspec import Struct
 
@@ -39,6 +39,8 @@ NAMES = {
 ALARM = COLOURS["dkw"]
 Numbers = Sequence[float]
 File = str | os.PathLike[str] | None
+Titles = tuple[str, str, str]  # of a picture, and of its axes
+Given = ParamSpec("Given")
 
 
 class Band(Struct, frozen=True):
@@ -106,12 +108,29 @@ def save(ax: Axes, path: str | os.PathLike[str], dpi: int = 150) -> None:
         ax.figure.figure.savefig(temporary, dpi=dpi, format=path.suffix[1:].lower())
 
 
-def draw_curves(
-    curves: Mapping[str, tuple[ArrayLike, ArrayLike]], pool_size: float, alpha: float, ax: Axes | None = None,
-    path: File = None, mark: tuple[float, float] | None = None,
+def picture(
+    ax: Axes | None, path: File, draw: Callable[Concatenate[Axes, Given], Titles], *given: Given.args,
+    **more: Given.kwargs,
 ) -> Axes:  # fmt: skip
+    """Draw on these axes, or on new ones, which are pyplot's for notebooks; to a file if one is named."""
+    axes = new_axes(shown=path is None) if ax is None else ax
+    title, x_title, y_title = draw(axes, *given, **more)
+    axes.set_title(title, loc="left", fontsize=10)
+    axes.set_xlabel(x_title)
+    axes.set_ylabel(y_title)
+    axes.set_ylim(bottom=0)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(frameon=False)
+    if path is not None:
+        save(axes, path)
+    return axes
+
+
+def draw_curves(
+    axes: Axes, curves: Mapping[str, tuple[ArrayLike, ArrayLike]], pool_size: float, alpha: float,
+    mark: tuple[float, float] | None,
+) -> Titles:  # fmt: skip
     """Certified qualified candidates against list length, one step line per rule; ``mark`` is the choice."""
-    axes = _axes(ax, path)
     for rule, (list_size, qualified) in curves.items():
         axes.step(list_size, qualified, where="post", color=COLOURS[rule], label=NAMES[rule])
     together = "Each point holds by itself" if "exact" in curves else "All points hold at once"
@@ -120,19 +139,11 @@ def draw_curves(
     axes.set_xlim(left=0)
     title = f"{together}, wrong at most {100 * alpha:g}% of the time"
     list_title, y_title = f"candidates on the list, of {pool_size:g}", "qualified among them (certified)"
-    return _finish(axes, path, title, list_title, y_title)
+    return title, list_title, y_title
 
 
-def draw_plan(
-    bands: Sequence[Band],
-    oracle: float,
-    enough: int | None,
-    title: str,
-    ax: Axes | None = None,
-    path: File = None,
-) -> Axes:
+def draw_plan(axes: Axes, bands: Sequence[Band], oracle: float, enough: int | None, title: str) -> Titles:
     """Expected list length against the number of calibration rows, by rule, with the oracle."""
-    axes = _axes(ax, path)
     for band in bands:
         colour = COLOURS.get(band.rule, ALARM)
         name = NAMES.get(band.rule, f"the paper's rule ({band.rule})")
@@ -148,14 +159,11 @@ def draw_plan(
         axes.annotate("enough", (enough, axes.get_ylim()[1]), xytext=(3, -10), textcoords="offset points",
                       color="#666666", fontsize=8)  # fmt: skip
     axes.set_xscale("log")
-    return _finish(axes, path, title, "calibration rows", "expected list length")
+    return title, "calibration rows", "expected list length"
 
 
-def draw_labels(
-    points: Sequence[tuple[int, bool]], ends: Sequence[int], ax: Axes | None = None, path: File = None
-) -> Axes:
+def draw_labels(axes: Axes, points: Sequence[tuple[int, bool]], ends: Sequence[int]) -> Titles:
     """Labels by rank, on a logarithmic scale, and where the list ends."""
-    axes = _axes(ax, path)
     for qualified, name, colour in ((True, "qualified", "exact"), (False, "not qualified", "dkw")):
         ranks = [rank for rank, label in points if label is qualified]
         axes.plot(ranks, [int(qualified)] * len(ranks), "|", ms=14, color=COLOURS[colour], label=name)
@@ -163,27 +171,20 @@ def draw_labels(
         axes.axvline(end, color=COLOURS["oracle"], ls="--", lw=1, label="end of the list")
     axes.set_xscale("log")
     axes.set_yticks([0, 1], ["not qualified", "qualified"])
-    return _finish(axes, path, f"{len(points):,} labels", "rank by score, best first", "")
+    return f"{len(points):,} labels", "rank by score, best first", ""
 
 
-def draw_looks(hits: Numbers, looks: Numbers, title: str, ax: Axes | None = None, path: File = None) -> Axes:
+def draw_looks(axes: Axes, hits: Numbers, looks: Numbers, title: str) -> Titles:
     """Hits against items drawn so far, and at each look the most hits that certify."""
-    axes = _axes(ax, path)
     axes.step(range(len(hits)), hits, where="post", color=COLOURS["exact"], label="hits so far")
     axes.plot(looks, range(len(looks)), "v", color=ALARM, label="certified at this look with at most so many")
-    return _finish(axes, path, title, "items drawn", "relevant among them")
+    return title, "items drawn", "relevant among them"
 
 
 def draw_campaign(
-    spans: Sequence[Span],
-    alarm: int | None,
-    pool_size: float,
-    title: str,
-    ax: Axes | None = None,
-    path: File = None,
-) -> Axes:
+    axes: Axes, spans: Sequence[Span], alarm: int | None, pool_size: float, title: str
+) -> Titles:
     """List length over time, against about the shortest list any valid threshold could have."""
-    axes = _axes(ax, path)
     for at, span in enumerate(spans):
         across = [max(span.start, 0.5), span.end]
         if span.seen is not None:
@@ -195,14 +196,11 @@ def draw_campaign(
         axes.axvline(alarm, color=ALARM, lw=1.2, label="alarm")
     if spans[-1].end > 100:
         axes.set_xscale("log")
-    return _finish(axes, path, title, "pools screened", f"candidates on the list, of {pool_size:g}")
+    return title, "pools screened", f"candidates on the list, of {pool_size:g}"
 
 
-def draw_rates(
-    rates: Sequence[Rate], title: str, y_title: str, ax: Axes | None = None, path: File = None
-) -> Axes:
+def draw_rates(axes: Axes, rates: Sequence[Rate], title: str, y_title: str) -> Titles:
     """Where each rate lies, as a bar from its lower to its upper end, and the promise as a mark."""
-    axes = _axes(ax, path)
     at = range(len(rates))
     axes.vlines(at, [each.low for each in rates], [each.high for each in rates], lw=6,
                 color=COLOURS["exact"], label="where the rate lies")  # fmt: skip
@@ -212,29 +210,24 @@ def draw_rates(
         axes.scatter(numbers, promised, marker="_", s=900, color=ALARM, label="promised")
     axes.set_xticks(at, [each.name.replace("$", r"\$") for each in rates])
     axes.set_xlim(-0.5, len(rates) - 0.5)
-    return _finish(axes, path, title, "", y_title)
+    return title, "", y_title
 
 
 def draw_scores(
-    curves: Mapping[str, tuple[Numbers, Numbers]], thresholds: Mapping[float, float | None],
-    ax: Axes | None = None, path: File = None,
-) -> Axes:  # fmt: skip
+    axes: Axes, curves: Mapping[str, tuple[Numbers, Numbers]], thresholds: Mapping[float, float | None]
+) -> Titles:
     """The share of rows at or above each score, one line per group; thresholds with the share on the list."""
-    axes = _axes(ax, path)
     for name, (scores, shares) in curves.items():
         axes.plot(scores, shares, label=name.replace("$", r"\$"))
     for at, (threshold, share) in enumerate(sorted(thresholds.items())):
         axes.axvline(threshold, color=ALARM, lw=1, ls=":", label=None if at else "threshold")
         if share is not None:
             axes.plot([threshold], [share], "o", ms=7, color=ALARM)
-    return _finish(axes, path, "Calibration rows by score", "score", "share at or above it")
+    return "Calibration rows by score", "score", "share at or above it"
 
 
-def draw_shares(
-    shares: Mapping[str, float], title: str, y_title: str, ax: Axes | None = None, path: File = None
-) -> Axes:
+def draw_shares(axes: Axes, shares: Mapping[str, float], title: str, y_title: str) -> Titles:
     """Some shares side by side."""
-    axes = _axes(ax, path)
     bars = axes.bar(range(len(shares)), list(shares.values()), width=0.5, color=COLOURS["exact"])
     beside = 0.5 + max(0, 4 - len(shares)) / 2  # a single bar is not as wide as the picture
     axes.set_xlim(-beside, len(shares) - 1 + beside)
@@ -243,31 +236,11 @@ def draw_shares(
     if len(shares) <= 30:
         axes.bar_label(bars, [f"{100 * share:.3g}%" for share in shares.values()])
         axes.set_xticks(range(len(shares)), [name.replace("$", r"\$") for name in shares])
-    return _finish(axes, path, title, "", y_title)
+    return title, "", y_title
 
 
-def draw_list(
-    sizes: ArrayLike, at_least: ArrayLike, at_most: ArrayLike, ax: Axes | None = None, path: File = None
-) -> Axes:
+def draw_list(axes: Axes, sizes: ArrayLike, at_least: ArrayLike, at_most: ArrayLike) -> Titles:
     """At least and at most how many of each length of a list are qualified."""
-    axes = _axes(ax, path)
     axes.plot(sizes, at_least, color=COLOURS["exact"], drawstyle="steps-post", label="at least")
     axes.plot(sizes, at_most, color=COLOURS["oracle"], drawstyle="steps-post", lw=1, label="at most")
-    return _finish(axes, path, "Qualified among the first n of this list", "n", "qualified")
-
-
-def _axes(ax: Axes | None, path: File) -> Axes:
-    """The axes to draw on. New ones are pyplot's, which notebooks show, unless the picture goes to a file."""
-    return new_axes(shown=path is None) if ax is None else ax
-
-
-def _finish(axes: Axes, path: File, title: str, x_title: str, y_title: str) -> Axes:
-    axes.set_title(title, loc="left", fontsize=10)
-    axes.set_xlabel(x_title)
-    axes.set_ylabel(y_title)
-    axes.set_ylim(bottom=0)
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(frameon=False)
-    if path is not None:
-        save(axes, path)
-    return axes
+    return "Qualified among the first n of this list", "n", "qualified"

@@ -145,7 +145,7 @@ class CampaignSoFar(Saved[CampaignState]):
         raised = self.monitor.raised if self.monitor is not None else None
         title = f"{self.target.describe()}, alpha {self.alpha:g}"
         alarm = None if raised is None else raised.pools
-        return axes.draw_campaign(spans, alarm, self.pool_size, title, ax, path)
+        return axes.picture(ax, path, axes.draw_campaign, spans, alarm, self.pool_size, title)
 
     def _display(self) -> Display:
         """Promise, expected list, rows and pools; the updates folded."""

@@ -98,7 +98,9 @@ class Drift(Displayed, Struct, frozen=True):
             f"{self.candidates:,} candidates": self.share_now,
         }
         title = f"The largest gap, {100 * self.gap:.1f} points (p = {numerals.chance(self.p_value)})"
-        return axes.draw_shares(shares, title, f"share that scores at least {self.at:.6g}", ax, path)
+        return axes.picture(
+            ax, path, axes.draw_shares, shares, title, f"share that scores at least {self.at:.6g}"
+        )
 
 
 def drift(calibration_scores: object, pool_scores: object) -> Drift:

@@ -341,7 +341,7 @@ class Labelling(Saved[LabellingState]):
             for design, at in self._where.values()
             if design.sample.labels[at] in "01"
         ]
-        return axes.draw_labels(answers, ends, ax, path)
+        return axes.picture(ax, path, axes.draw_labels, answers, ends)
 
     @property
     def drawn(self) -> list[int]:

@@ -301,7 +301,9 @@ class Monitor(Saved[MonitorState]):
         first = self.claims[0]
         per = f"rate per {'candidate' if first.k is None else 'pool'}"
         per = "share" if first.drawn else "recall" if self.audit_rate else per
-        return axes.draw_rates(rates, self._display().line, f"{per}, under this threshold", ax, path)
+        return axes.picture(
+            ax, path, axes.draw_rates, rates, self._display().line, f"{per}, under this threshold"
+        )
 
     @property
     def watch(self) -> Watch:

@@ -221,7 +221,7 @@ class Plan(Displayed, Struct, frozen=True):
             sizes = [row.list_size or 0.0 for row in rows]
             bands.append(axes.Band(rule, [row.rows for row in rows], sizes, [row.interval for row in rows]))
         title = f"{self.target.describe()}, alpha {self.alpha:g}"
-        return axes.draw_plan(bands, self.oracle, self.enough, title, ax, path)
+        return axes.picture(ax, path, axes.draw_plan, bands, self.oracle, self.enough, title)
 
 
 def _table(plan: Plan, rules: list[str]) -> list[str]:

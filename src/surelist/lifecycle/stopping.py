@@ -300,7 +300,7 @@ class StopTest(DrawnTest[StopState]):
         """Hits by items drawn, and how many each look allows (needs the ``plots`` extra)."""
         hits = [0, *np.cumsum([mark != "0" for mark in self._state.labels]).tolist()]
         title = f"Recall {percent(self._state.recall)}: {self._state_word()}"
-        return axes.draw_looks(hits, self.sizes, title, ax, path)
+        return axes.picture(ax, path, axes.draw_looks, hits, self.sizes, title)
 
     def _display(self) -> Display:
         state = self._state

@@ -80,7 +80,7 @@ class GuaranteeCurve(Displayed, Struct, frozen=True, eq=False):
         """
         points = {self.rule: (self.list_size, self.qualified)}
         mark = None if k is None else self.shortest(k)
-        return axes.draw_curves(points, self.pool_size, self.alpha, ax, path, mark)
+        return axes.picture(ax, path, axes.draw_curves, points, self.pool_size, self.alpha, mark)
 
     def shortest(self, k: float) -> tuple[float, float]:
         """The shortest list with at least ``k`` certified, and how many are certified on it."""

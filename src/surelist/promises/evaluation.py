@@ -138,7 +138,9 @@ class Evaluation(Displayed, Struct, frozen=True):
             for what, share in (("recall", each.recall), ("precision", each.precision))
             if share.of
         ]
-        return axes.draw_rates(rates, self.verdict.partition(":")[0], "share, exact 95 % interval", ax, path)
+        return axes.picture(
+            ax, path, axes.draw_rates, rates, self.verdict.partition(":")[0], "share, exact 95 % interval"
+        )
 
     def _display(self) -> Display:
         facts = [

@@ -208,7 +208,7 @@ class Policy(Displayed, Certificate, frozen=True):
                 "plot", "this policy keeps no scores; an earlier version made it, or a campaign."
             )
         ends = [step for cutoff in self.cutoffs for step in (cutoff.steps[0], cutoff.steps[-1])]
-        return axes.draw_scores(curves, {step.threshold: step.share for step in ends}, ax, path)
+        return axes.picture(ax, path, axes.draw_scores, curves, {step.threshold: step.share for step in ends})
 
     def select(self, scores: object, groups: object = None, ids: object = None) -> Mask:
         """True for every candidate of the pool who is on the shortlist.

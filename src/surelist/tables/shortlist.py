@@ -111,7 +111,7 @@ class Selection(Displayed, Struct, frozen=True):
         parts = {str(each.pool): (each.candidates, each.shortlisted) for each in self.pools} or self.groups
         parts = parts or {"all candidates": (self.candidates, self.shortlisted)}
         shares = {name: listed / max(size, 1) for name, (size, listed) in parts.items()}
-        return axes.draw_shares(shares, self._display().line, "share shortlisted", ax, path)
+        return axes.picture(ax, path, axes.draw_shares, shares, self._display().line, "share shortlisted")
 
     def to_dict(self) -> dict[str, Any]:
         """The counts as plain values."""

@@ -245,7 +245,7 @@ class ListCurve(Struct, frozen=True, eq=False):
 
     def plot(self, ax: axes.Axes | None = None, *, path: str | Path | None = None) -> axes.Axes:
         """At least and at most how many are qualified, by length (``plots`` extra; ``path``: also a file)."""
-        return axes.draw_list(self.list_size, self.at_least, self.at_most, ax, path)
+        return axes.picture(ax, path, axes.draw_list, self.list_size, self.at_least, self.at_most)
 
 
 def list_curve(scores: object, labels: object, pool: object, *, alpha: float = 0.1) -> ListCurve:
