@@ -21,8 +21,8 @@ from surelist import (
     examples,
 )
 from surelist.cli import run
-from surelist.reports import audit, html
-from surelist.reports.summary import summarise
+from surelist.reports import audit, report
+from surelist.reports.report import summarise
 from surelist.workflows import summaries
 
 pytestmark = pytest.mark.slow
@@ -183,4 +183,4 @@ def test_after_looking_the_report_shows_the_papers_bound_on_the_excess_only(tmp_
         wanted = bound.count if rule == "exact" else bound.paper
         excess: Any = summarise(policy)["excess"]
         assert [each["count"] for each in excess] == [wanted]
-        assert "with the same confidence" not in html.render(summarise(policy))
+        assert "with the same confidence" not in report.render(summarise(policy))

@@ -13,9 +13,8 @@ from surelist import Expected, Groups, Hash, bounds, calibrate, examples
 from surelist.cli import run
 from surelist.drawing import charts
 from surelist.errors import InvalidInput
-from surelist.reports import audit
-from surelist.reports import html as report
-from surelist.reports.summary import summarise
+from surelist.reports import audit, report
+from surelist.reports.report import summarise
 from surelist.workflows import tables as workflows
 from surelist.workflows.files import escape_cell
 from tests.helpers.service import csv_text

@@ -206,36 +206,33 @@ class Labelling(Saved[LabellingState]):
         """
         numbers = given.as_rows(rows)
         marks = given.marks_of(labels, len(numbers))
-        asked = [set(design.stages[-1].asked) for design in self._state.designs]
-        stage = {id(design): places for design, places in zip(self._state.designs, asked, strict=True)}
-        new: list[tuple[Design, int, str]] = []
-        seen: dict[int, str] = {}
+        designs = self._state.designs
+        at_hand = {each.sample.rows[at] for each in designs for at in each.stages[-1].asked}
+        new: dict[int, str] = {}
         for row, mark in zip(numbers, marks, strict=True):
             design, at = self._drawn(row)
-            known = seen.get(row, design.sample.labels[at])
-            if known != WAITING and known != mark:
+            known = new.get(row, design.sample.labels[at])
+            if known not in (WAITING, mark):
                 raise InvalidInput(
                     "labels",
                     f"row {row} was {given.spelled(known)} before and is {given.spelled(mark)} now. The "
                     "first stays; correct() replaces it while nothing rests on it. After that only a fresh "
                     "draw helps.",
                 )
+            if known == WAITING and row not in at_hand:
+                raise InvalidInput("rows", f"row {row} is not among those asked for; ask() says which are.")
+            if known == WAITING and mark == MISSING and design.every_label:
+                raise InvalidInput(
+                    "labels",
+                    f"row {row} has no label. A recall needs the label of every row drawn: counting it as "
+                    "not qualified would make the promise false.",
+                )
             if known == WAITING:
-                if at not in stage[id(design)]:
-                    raise InvalidInput(
-                        "rows", f"row {row} is not among those asked for; ask() says which are."
-                    )
-                if mark == MISSING and design.every_label:
-                    raise InvalidInput(
-                        "labels",
-                        f"row {row} has no label. A recall needs the label of every row drawn: counting it "
-                        "as not qualified would make the promise false.",
-                    )
-                new.append((design, at, mark))
-            seen[row] = mark
-        for design, at, mark in new:
+                new[row] = mark
+        for row, mark in new.items():
+            design, at = self._where[row]
             design.sample.set_label(at, mark)
-        for design in self._state.designs:
+        for design in designs:
             design.advance()
         return len(new)
 
@@ -273,10 +270,9 @@ class Labelling(Saved[LabellingState]):
         grouped, named = cutoffs[0].group is not None, self.columns
         kept = named and {role: named[role] for role in ("score", "group", "id") if role in named}
         return Policy(
-            cutoffs=cutoffs, alpha=self.alpha, rule="exact", created=self._state.created,
-            version=__version__, purpose=self._state.purpose,
-            group_split="bonferroni" if grouped else None, group_rows="own" if grouped else None,
-            columns=kept,
+            cutoffs, alpha=self.alpha, rule="exact", created=self._state.created, version=__version__,
+            purpose=self._state.purpose, group_split="bonferroni" if grouped else None,
+            group_rows="own" if grouped else None, columns=kept,
         )  # fmt: skip
 
     def select(self, scores: object, groups: object = None) -> Mask:

@@ -7,6 +7,14 @@ from msgspec import Struct
 from surelist.reports.audit import ImpactTable, ScoreBin
 from surelist.score_summary import PoolCheck
 
+RULE_NAMES = {
+    "exact": "Exact rule (target fixed beforehand)",
+    "dkw": "Rule of the paper (DKW)",
+    "simultaneous": "Simultaneous rule (target chosen after looking)",
+    "pac": "Two-level rule (pac)",
+    "bernstein": "Rule of the paper, per pool (Bernstein)",
+}
+
 
 class CurvePoints(Struct, frozen=True):
     """Some points of a guarantee curve."""

@@ -13,8 +13,7 @@ from msgspec import Struct
 from surelist._numerals import about, count, number
 from surelist.drawing import charts
 from surelist.promises.policy import Policy
-from surelist.reports.evidence import OwnCurve, RowsEvidence
-from surelist.reports.summary import RULE_NAMES
+from surelist.reports.evidence import RULE_NAMES, OwnCurve, RowsEvidence
 
 LINE_STYLES = {"exact": "a", "simultaneous": "a", "dkw": "b"}
 EXPECTED = "Qualified, at least"

@@ -12,9 +12,9 @@ from starlette.responses import HTMLResponse
 
 from surelist import _numerals as numerals
 from surelist.promises.policy import Policy
-from surelist.reports import html as report
+from surelist.reports import report
 from surelist.reports.evidence import Look
-from surelist.reports.summary import summarise
+from surelist.reports.report import summarise
 from surelist.service import models
 from surelist.service.record.event import Entry, Event
 from surelist.service.record.events import SelectionMade

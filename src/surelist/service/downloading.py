@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from surelist.promises.policy import Policy
-from surelist.reports.html import write_pdf
+from surelist.reports.report import write_pdf
 from surelist.service.errors import NotFound, TooMuchWork
 from surelist.service.record.campaigns import CampaignScreened
 from surelist.service.record.events import SelectionMade

@@ -12,7 +12,7 @@ from surelist.promises import policy_file
 from surelist.promises.terms import Roles
 from surelist.promises.usual_counts import usual
 from surelist.reports.pictures import promise_charts
-from surelist.reports.summary import common_of, cutoffs_of
+from surelist.reports.report import common_of, cutoffs_of
 from surelist.service import (
     answers,
     api_page,

@@ -19,7 +19,7 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 from surelist._numerals import FILTERS
 from surelist._version import __version__
 from surelist.errors import InvalidInput
-from surelist.reports.html import TEMPLATES
+from surelist.reports.report import TEMPLATES
 from surelist.service.errors import Forbidden, NotAuthenticated
 from surelist.service.middleware import SMALL, allow_body
 from surelist.service.page_words import plainly, sentence

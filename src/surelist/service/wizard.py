@@ -19,7 +19,7 @@ from surelist.reports import pictures
 from surelist.reports.audit import noise_supported
 from surelist.reports.evidence import CurvePoints, RowsEvidence
 from surelist.reports.pictures import list_chart, promise_chart, promise_charts, promised_point
-from surelist.reports.summary import common_of, cutoffs_of
+from surelist.reports.report import common_of, cutoffs_of
 from surelist.service import answers
 from surelist.service.calibrating import NO_LABEL, Column
 from surelist.service.choices import LABELS, ROLES, AskedPromise, ChosenColumns, ListCounts, until

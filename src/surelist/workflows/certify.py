@@ -49,32 +49,25 @@ def certify_source(
     shift: DensityRatio | None = None,
 ) -> Policy:
     """What ``calibrate_table`` does, from values: for the front ends. ``drawn``: how labels came about."""
-    opened = replace(source, table=source.open())
-    with words_of_tables(), fitting_advice(terms):
-        policy = _certified(opened, roles, terms, unlabelled, drawn, shift)
-    table, columns = opened.open(), policy.columns or {}
-    understood = reading_of(table, {"score": columns.get("score"), "label": roles.label})
-    return policy.with_columns(**columns | table.hints.remembered()).read_from(*understood.sentences)
-
-
-def _certified(
-    source: Source, roles: Roles, terms: Terms, unlabelled: object, drawn: SampledLabels | NoisyLabels | None,
-    shift: DensityRatio | None,
-) -> Policy:  # fmt: skip
-    if terms.hashed and roles.id is None:
-        raise InvalidInput("ties", f"ties are broken by candidate id; pass {option('ties', 'hash')}.")
     asked = Arrays(
         dict.fromkeys(roles.scores), drawn, roles.group, roles.id, shift, roles.pool, unlabelled,
         bad_rows="dropped" if source.on_bad_rows == "drop" else "none",
     )  # fmt: skip
-    require_proofs(asked, terms)
+    opened, needs = replace(source, table=source.open()), {each.needs for each in terms.all_targets}
     beside = any(each is not None for each in (drawn, unlabelled, shift))
-    needs = {each.needs for each in terms.all_targets}
-    if beside or roles.other_score or terms.also or Needs.COLUMNS in needs:
-        return _certify_columns(source, roles, terms, unlabelled, drawn, shift)
-    if Needs.POOLS in needs:
-        return _certify_pools(source, roles.names(*WITH_POOLS), terms)
-    return _certify_counts(source, roles, terms)
+    with words_of_tables(), fitting_advice(terms):
+        if terms.hashed and roles.id is None:
+            raise InvalidInput("ties", f"ties are broken by candidate id; pass {option('ties', 'hash')}.")
+        require_proofs(asked, terms)
+        if beside or roles.other_score or terms.also or Needs.COLUMNS in needs:
+            policy = _certify_columns(opened, roles, terms, asked)
+        elif Needs.POOLS in needs:
+            policy = _certify_pools(opened, roles.names(*WITH_POOLS), terms)
+        else:
+            policy = _certify_counts(opened, roles, terms)
+    table, columns = opened.open(), policy.columns or {}
+    understood = reading_of(table, {"score": columns.get("score"), "label": roles.label})
+    return policy.with_columns(**columns | table.hints.remembered()).read_from(*understood.sentences)
 
 
 def _certify_counts(source: Source, roles: Roles, terms: Terms) -> Policy:
@@ -138,20 +131,18 @@ def _pooled(read: PooledRows, group: str | None, mask: Any = slice(None)) -> Evi
     return Evidence(read.counts, group, pooled=rows)
 
 
-def _certify_columns(
-    source: Source, roles: Roles, terms: Terms, unlabelled: object, drawn: SampledLabels | NoisyLabels | None,
-    shift: DensityRatio | None,
-) -> Policy:  # fmt: skip
+def _certify_columns(source: Source, roles: Roles, terms: Terms, asked: Arrays) -> Policy:
     """Promises that need every row: the columns are read into memory, all in one pass."""
     if source.on_bad_rows != "error":
         raise InvalidInput("on_bad_rows", 'this promise goes with "error" only; clean the table first.')
+    drawn, shift = asked.labels, asked.shift
     read = _read_rows(source, roles, terms, drawn)
     labels = read["amount" if "amount" in read else "label"]
     if drawn is not None:
         rates = {"probability": read["probability"]} if "probability" in read else {}
         labels = structs.replace(drawn, labels=labels, **rates)
     scores = {name: read["score" if at == 0 else f"score_{at - 1}"] for at, name in enumerate(roles.scores)}
-    others = _other_scores(unlabelled, roles.scores)
+    others = _other_scores(asked.unlabelled, roles.scores)
     one = not roles.other_score
     given = Arrays(
         read["score"] if one else scores, labels, read.get("group"), read.get("id"),

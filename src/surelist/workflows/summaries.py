@@ -32,9 +32,9 @@ from surelist.promises.policy import Policy
 from surelist.promises.promise import Promise
 from surelist.promises.sampled import NoisyLabels, SampledLabels
 from surelist.promises.terms import Roles, Terms
-from surelist.reports import audit, html
+from surelist.reports import audit
 from surelist.reports.evidence import CurvePoints, GroupFinding, OwnCurve, RowsEvidence, SelectionFacts
-from surelist.reports.summary import summarise
+from surelist.reports.report import render, summarise, write_pdf
 from surelist.tables.arrays import read_columns
 from surelist.tables.hints import Hints
 from surelist.tables.shortlist import Selection
@@ -318,33 +318,24 @@ def write(
         raise InvalidInput("output", expected="a name ending in .html, .pdf or .json", got=repr(output.name))
     inputs = [each for each in (policy, past, pool) if each is not None]
     refuse_inputs(output, inputs)
-    summary = _summary(policy, past, pool, attributes, name)
-    with writing(output, inputs=inputs) as temporary:
-        if ending == ".pdf":
-            html.write_pdf(html.render(summary), temporary)
-        else:
-            text = (
-                msgspec.json.format(msgspec.json.encode(summary), indent=1).decode()
-                if ending == ".json"
-                else html.render(summary)
-            )
-            temporary.write_text(text, encoding="utf-8")
-
-
-def _summary(
-    path: Path, past: Path | None, pool: Path | None, attributes: tuple[str, ...], name: str
-) -> dict[str, object]:
     if len(attributes) > 2:
         raise InvalidInput("attribute", expected="at most two", got=f"{len(attributes)}")
-    policy = Policy.load(path)
-    return summarise(
-        policy,
+    made = Policy.load(policy)
+    summary = summarise(
+        made,
         name=name,
-        policy_sha256=sha256_of(path),
+        policy_sha256=sha256_of(policy),
         rows_sha256=sha256_of(past) if past else None,
-        evidence=evidence_for(policy, past, attributes) if past else None,
-        selection=_selection(policy, pool, attributes) if pool else None,
+        evidence=evidence_for(made, past, attributes) if past else None,
+        selection=_selection(made, pool, attributes) if pool else None,
     )
+    with writing(output, inputs=inputs) as temporary:
+        if ending == ".pdf":
+            write_pdf(render(summary), temporary)
+        elif ending == ".html":
+            temporary.write_text(render(summary), encoding="utf-8")
+        else:
+            temporary.write_bytes(msgspec.json.format(msgspec.json.encode(summary), indent=1))
 
 
 def _selection(policy: Policy, pool: Path, attributes: tuple[str, ...]) -> SelectionFacts:
