@@ -113,3 +113,12 @@ def test_marks_of_two_people_are_compared_and_what_settles_is_not():
     assert wizard.wrong_labels(marks) is None
     marks.take((candidate, code, seq, who, f"{seq}") for seq, (candidate, code, who) in enumerate(said, 1))
     assert wizard.wrong_labels(marks) == noise_supported(2, 1)
+
+
+def test_no_list_is_counted_by_labels_that_may_be_wrong(local_client):
+    query = {"promise": "recall", "share": 0.8, "false_positive": 0.01, "false_negative": 0.05}
+    files = {"past": ("past.csv", text(1, 3000, labelled=True), "text/csv")}
+    made = local_client.post("/api/v1/calibrate", params=query, files=files)
+    assert made.status_code == 201, made.text
+    saved = local_client.app.state.runtime.registry.policy(made.json()["hash"])
+    assert not wizard.one_ranking(saved)

@@ -25,9 +25,9 @@ def team(settings):
     close(team.app)
 
 
-def screen(team: Team, seed: int, watch: bool = True) -> str:
+def screen(team: Team, seed: int, watch: bool = True, pool: str | None = None) -> str:
     """A pool on the page; its selection's id."""
-    pool = {"file": (f"day-{seed}.csv", csv_text(200, labelled=False, seed=seed))}
+    pool = {"file": (f"day-{seed}.csv", pool or csv_text(200, labelled=False, seed=seed))}
     page = team.ann.post(f"/policies/{team.policy}/pool", files=pool)
     chosen = {"score": "score", "id": "candidate", "name": f"Day {seed}", **({"watch": "1"} if watch else {})}
     return team.ann.post(page.url.path, **chosen).url.path
@@ -119,9 +119,15 @@ def test_the_same_pool_and_trial_runs_do_not_count(team):
     screen(team, 1)
     again = by(team.runtime.registry).selection(screen(team, 1).rpartition("/")[2]).facts
     assert "counts once" in again["not_watched"]
+    head, *rows = csv_text(200, labelled=False, seed=1).splitlines()
+    turned = "\r\n".join([head, *rows[::-1]])
+    turned = by(team.runtime.registry).selection(screen(team, 1, pool=turned).rpartition("/")[2])
+    assert "counts once" in turned.facts["not_watched"]
     trial = by(team.runtime.registry).selection(screen(team, 2, watch=False).rpartition("/")[2]).facts
     assert "watched" not in trial
     assert len(by(team.runtime.registry).watched(team.policy)) == 1
+    said = forged(team, "selection.made", "e" * 16, {**turned.facts, "watched": True, "not_watched": None})
+    assert any("the same pool counts before" in each for each in said)
 
 
 @pytest.mark.slow
@@ -231,3 +237,11 @@ def test_groups_are_counted_apart(group_rows):
     assert counts.unreviewed == {"a": 3, "b": 1}
     assert counts.pool_size == (120 if group_rows == "all" else {"a": 100, "b": 20})
     assert watching.watch(policy, [WatchedPool("p", counts)]).standing == "too early to say"
+
+
+@pytest.mark.parametrize(("different", "known"), [(19, False), (20, True)])
+def test_few_different_scores_do_not_tell_a_pool_from_another(different, known):
+    scores = np.repeat(np.arange(float(different)), 3)
+    assert (watching.pool_scores(scores) is not None) == known
+    assert watching.pool_scores(scores) == watching.pool_scores(scores[::-1])
+    assert not known or watching.pool_scores(scores) != watching.pool_scores(np.append(scores, 1.0))

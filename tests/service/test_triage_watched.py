@@ -135,10 +135,14 @@ def test_whoever_reviews_does_not_see_who_is_on_which_list(local_client):
     for page in shown:
         columns = re.findall(r"<dt>([^<]+)</dt>", page)
         assert columns == ["id", "score"]
+        assert ("drawn" in page.lower()) == ("<dt>score</dt><dd>–</dd>" in page)
         assert re.findall(r'<option value="([^"]*)"', page)[-3:] == ["", "id", "score"]
     assert {
         at for name in LISTS for at, page in enumerate(shown) if re.search(rf">\s*{name}\s*<", page)
     } == set()
+    order = [int(each[1:]) for each in to_review(client, path)][-sum(drawn.values()) :]
+    assert order != sorted(order)
+    assert order != sorted(order, key=lambda row: -judged(5, 300)[0][row])
     for word in LISTS:
         assert "No candidate fits what is shown" in client.get(f"{path}/review?show=all&q={word}").text
     assert client.get(f"{path}/review?show=all&sort=surelist_list").status_code == 400
@@ -260,6 +264,10 @@ def test_without_an_audit_a_triage_does_not_count(local_client, policy):
         ({"drawn": None, "missed": 0, "unaudited": 0}, "others are counted in its audit than were drawn"),
         (
             {"missed": {"accept": 200, "look": 0, "reject": 0}},
+            "more are counted in its audit than were drawn",
+        ),
+        (  # not more than were drawn in all
+            {"missed": dict.fromkeys(LISTS, 0) | {"reject": 51}, "unaudited": dict.fromkeys(LISTS, 0)},
             "more are counted in its audit than were drawn",
         ),
     ],

@@ -181,6 +181,7 @@ def select_file(
         made = SelectionMade(
             **asdict(facts), **asdict(about or AboutList()), policy=digest, reading=read.sentences,
             audit_rate=audit_rate if here else None, audit=drawn, audit_groups=groups, audit_here=here,
+            pool_scores=run(watching.pool_scores_in, source, columns.score) if watch or review else None,
         )  # fmt: skip
         if watch:
             written = policy_watch.record_watched(view, new_id(), made)
@@ -227,7 +228,7 @@ def passing(me: Session) -> Iterator[Path]:
 
 def select_rows(
     body: bytes, policy: Policy, digest: str, columns: Mapping[str, str | None],
-    audit_rate: float | None = None,
+    audit_rate: float | None = None, watch: bool = False,
 ) -> tuple[SelectionMade, bytes]:  # fmt: skip
     """Shortlist rows in memory: what goes on record about it, and the rows as JSON.
 
@@ -236,11 +237,13 @@ def select_rows(
     """
     sent = SentRows(body)
     names = workflows.names_in_rows(policy, sent.has, **columns)
-    numbers, done = workflows.select_columns(sent.columns(names), policy)
+    rows = sent.columns(names)
+    numbers, done = workflows.select_columns(rows, policy)
     listed = hashlib.sha256(msgspec.json.encode(numbers)).hexdigest()
     pool = hashlib.sha256(body).hexdigest()
     facts = workflow_facts.selection_facts(done, (pool, "json"), (listed, "row numbers"))
-    made = SelectionMade(**asdict(facts), policy=digest)
+    known_by = watching.pool_scores(rows["score"]) if watch else None
+    made = SelectionMade(**asdict(facts), policy=digest, pool_scores=known_by)
     if audit_rate is not None:
         lists = three_lists(body, policy, columns) if policy.three_ways else None
         drawn = watching.draw_audit(done.candidates, numbers if lists is None else (), audit_rate)

@@ -45,9 +45,10 @@ def record_watched(view: View, ident: str, made: SelectionMade) -> Written[Selec
     """A new selection that says whether its reviews will count: before any of them is known."""
     policy, before = view.policy(made.policy).policy, view.watched(made.policy)
     reason = watching.cannot_count(policy, made.candidates, made.groups, made.audit_rate)
-    if reason is None and any(each.event.pool_sha256 == made.pool_sha256 for each in before):
+    known = {mark for each in before for mark in each.event.pool_known_by.values()}
+    if reason is None and known.intersection(made.pool_known_by.values()):
         reason = "this very pool was screened before, and counts once."
-    if reason is None and view.pool_reviewed(made.policy, made.pool_sha256):
+    if reason is None and view.pool_reviewed(made):
         reason = "this very pool was screened before and left out, and its reviews are known."
     if reason is None and before and (rate := before[0].event.audit_rate) != made.audit_rate:
         reason = f"the pools before were audited at {rate}, and this one at {made.audit_rate}."

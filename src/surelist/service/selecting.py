@@ -142,7 +142,7 @@ async def _select_rows(request: Request, runtime: Runtime, view: View, asked: Se
     made = known if known is not None else await runtime.read(runtime.load_policy, asked.policy)
 
     event, shortlist = await bodies.large_or_small(
-        runtime, body, jobs.select_rows, made, asked.policy, asked.columns, asked.audit_rate
+        runtime, body, jobs.select_rows, made, asked.policy, asked.columns, asked.audit_rate, asked.watch
     )
     ident = jobs.new_id()
     if asked.watch:

@@ -244,7 +244,8 @@ def one_ranking(saved: SavedPolicy) -> bool:
     """Whether lists of a policy are the best of their pool by one score: then they can be counted."""
     policy, chosen = saved.policy, saved.policy.filter
     by_score = not (chosen.grouped or chosen.by_size or policy.by_rank or policy.three_ways)
-    return by_score and policy.salt_hash is None and policy.shift is None and saved.in_use
+    right = not any(cutoff.proof.unjudged for cutoff in policy.cutoffs)  # labels are those of the qualified
+    return right and by_score and policy.salt_hash is None and policy.shift is None and saved.in_use
 
 
 def shown_counts(counts: ListCounts, size: int | None) -> dict[str, object]:

@@ -9,18 +9,21 @@ from pathlib import Path
 import numpy as np
 from msgspec import Struct, structs
 
+from surelist._arrays import Floats
 from surelist._names import OptionNames
 from surelist.errors import InvalidInput
 from surelist.filters import LISTS as LISTS
 from surelist.filters import LOOK as LOOK
 from surelist.lifecycle.monitor import Monitor, Standing
 from surelist.lifecycle.reviewed import coins
+from surelist.promises.kinds.false_share import scores_fingerprint
 from surelist.promises.policy import Policy
 from surelist.tables.arrays import read_columns
 from surelist.tables.output import refuse_columns, rows_at, write_sheet
 from surelist.workflows.source import Source
 
 LIST = "surelist_list"  # the column that says on which list of a triage a candidate is
+MANY = 20  # different scores; two pools with the same ones are then the same, but for a chance of 10**-7
 ALPHA = 0.05  # how often a sound policy is withdrawn by mistake, over its whole life
 
 
@@ -81,6 +84,16 @@ def draw_audit(candidates: int, listed: Sequence[int], audit_rate: float) -> lis
     return numbers
 
 
+def pool_scores(scores: Floats) -> str | None:
+    """A fingerprint of a pool's scores in any order; None where there are too few to tell it from others."""
+    return scores_fingerprint(scores) if len(np.unique(scores)) >= MANY else None
+
+
+def pool_scores_in(source: Source, score: str | None) -> str | None:
+    """The same of a table's column."""
+    return pool_scores(read_columns(source.open(), {"score": score}, any_order=True)["score"])
+
+
 def needs_audit(policy: Policy) -> bool:
     """Whether this promise can be watched here only with an audit."""
     return all(cutoff.target.needs_audit for cutoff in policy.cutoffs)
@@ -98,6 +111,7 @@ def write_audit(
     """Draw the audit of a pool and write those drawn, with all columns; row numbers, and counts by group.
 
     Of a triage counts are by list, which a column names, and the others whom people look at go to ``band``.
+    Those drawn are then in random order and without their scores, which would tell the list.
     """
     table = source.open()
     columns = read_columns(table, {role: names.get(role) for role in ("score", "group", "id")})
@@ -113,8 +127,11 @@ def write_audit(
     drawn = draw_audit(len(lists), (), rate)  # on whichever list
     taken = set(drawn)
     looked = [row for row, name in enumerate(lists) if name == LOOK and row not in taken]
-    for path, numbers in ((output, drawn), (band, looked)):
+    mixed = [drawn[at] for at in np.argsort(coins(len(drawn)))]
+    for path, numbers, hidden in ((output, mixed, names["score"]), (band, looked, None)):
         rows = [(*cells, lists[row]) for row, cells in zip(numbers, rows_at(table, numbers), strict=True)]
+        shown = [name != hidden for name in table.columns] + [True]
+        rows = [tuple(cell if seen else None for cell, seen in zip(row, shown, strict=True)) for row in rows]
         write_sheet(path, [*table.columns, LIST], rows, [])
     return drawn, drawn_by_list(lists, drawn) if audit_rate is not None else {}
 

@@ -173,7 +173,8 @@ class Listed(
 class SelectionMade(Listed, frozen=True, kw_only=True):
     """A shortlist by a policy. ``watched``: its reviews count for or against the promise.
 
-    ``audit_groups`` has how many were drawn of each group, or of each list of a triage.
+    ``audit_groups`` has how many were drawn of each group, or of each list of a triage. ``pool_scores`` is a
+    fingerprint of the pool's scores in any order, where they tell it from other pools.
     """
 
     action = "selection.made"
@@ -182,6 +183,13 @@ class SelectionMade(Listed, frozen=True, kw_only=True):
     audit_groups: dict[str, int] = msgspec.field(default_factory=dict)
     watched: bool = False
     not_watched: str | None = None
+    pool_scores: str | None = None
+
+    @property
+    def pool_known_by(self) -> dict[str, str]:
+        """What tells the same pool, sent again, in this file or another."""
+        marks = {"pool_sha256": self.pool_sha256, "pool_scores": self.pool_scores}
+        return {name: mark for name, mark in marks.items() if mark is not None}
 
     @property
     def reviewed_anyway(self) -> int:
@@ -206,9 +214,10 @@ class SelectionMade(Listed, frozen=True, kw_only=True):
                 story.problem(entry, "its audit is not of its three lists")
         if self.watched:
             before = story.watched.setdefault(self.policy, {})
-            if (self.policy, self.pool_sha256) in story.pools:
+            marks = {(self.policy, mark) for mark in self.pool_known_by.values()}
+            if marks & story.pools:
                 story.problem(entry, "the same pool counts before")
-            story.pools.add((self.policy, self.pool_sha256))
+            story.pools |= marks
             if set(before.values()) - {self.audit_rate}:
                 story.problem(entry, "the pools before were audited at another rate")
             before[entry.subject] = self.audit_rate
@@ -292,7 +301,13 @@ class ReviewsClosed(Event, frozen=True, kw_only=True):
         qualified, missing = total_of(counts.qualified), total_of(counts.unreviewed)
         if (made.audit_groups if made.lists and made.audit is not None else None) != counts.drawn:
             story.problem(entry, "others are counted in its audit than were drawn")
-        if total_of(counts.missed) + total_of(counts.unaudited) > made.drawn:
+        told = [counts.missed or 0, counts.unaudited]
+        if counts.drawn is None:
+            too_many = sum(map(total_of, told)) > made.drawn
+        else:  # of a triage: list by list
+            by_list = [each if isinstance(each, dict) else {} for each in told]
+            too_many = any(sum(each[name] for each in by_list) > of for name, of in counts.drawn.items())
+        if too_many:
             story.problem(entry, "more are counted in its audit than were drawn")
         if made.audit_here:  # the audit was reviewed with the list
             qualified += total_of(counts.missed)

@@ -119,11 +119,15 @@ class View(Campaigns, Labellings, Reviewing):
         find = self.registry.entries
         return find(events.SelectionMade, policy=policy, watched=True, limit=None, oldest=True)
 
-    def pool_reviewed(self, policy: str, sha256: str) -> bool:
+    def pool_reviewed(self, pool: events.SelectionMade) -> bool:
         """Whether this very pool was screened by the policy before, and reviews of it are in or finished."""
-        self.actor.require_policy(policy)
-        made = self.registry.entries(events.SelectionMade, policy=policy, pool_sha256=sha256, limit=None)
-        names = [each.subject for each in made]
+        self.actor.require_policy(pool.policy)
+        find = self.registry.entries
+        names = [
+            each.subject
+            for name, mark in pool.pool_known_by.items()
+            for each in find(events.SelectionMade, policy=pool.policy, limit=None, **{name: mark})
+        ]
         return any(
             self.registry.latest(kind, names) for kind in (events.ReviewsReceived, events.ReviewsClosed)
         )
