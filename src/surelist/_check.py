@@ -123,6 +123,9 @@ def as_labels(values: object, name: str = "labels", missing: str | None = None) 
     """
     if missing is not None:
         as_choice(missing, get_args(MissingLabels), "missing_labels")
+    if isinstance(values, Struct):
+        what = type(values).__name__
+        raise InvalidInput(name, f"{what} have no proof here; a label of every row is needed, as it is.")
     array = _numeric(values, name, "0 or 1 (1 = qualified)", _NO_WORDS)
     if array.dtype.kind == "b":
         return array, 0

@@ -70,3 +70,14 @@ def test_a_number_per_pool_without_a_pool_size_names_the_promise_about_whole_poo
     assert run([*words, "--per-pool", "3"]) == 2
     assert "--pool-size: expected a number" in (said := capsys.readouterr().err)
     assert "Of whole pools, whatever their size: --next-pool." in said
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"),
+    [("--group-cutoff", "common"), ("--group-rows", "all"), ("--group-split", "sidak"), ("--purpose", "x")],
+)
+def test_what_goes_with_groups_is_not_passed_over(flag, value, folder, capsys):
+    assert run(["calibrate", "past.csv", *COUNT, flag, value, "-o", "policy.json"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: {flag}: goes with --group, got {value!r} without.")
+    assert sorted(path.name for path in folder.iterdir()) == ["past.csv"]

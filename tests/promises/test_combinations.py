@@ -260,3 +260,11 @@ def test_labels_that_were_drawn_and_never_came_are_not_taken_for_undrawn_ones(ra
         with pytest.raises(sl.InvalidInput, match="labels by these probabilities") as refused:
             sl.calibrate(scores, sampled, target)
         assert "A label that was drawn and did not come is missing" in str(refused.value)
+
+
+def test_what_has_no_proof_with_one_cutoff_is_said_of_that_and_not_of_groups():
+    scores, labels = population(3, 500)
+    names = np.where(np.arange(500) % 2, "a", "b")
+    groups = sl.Groups(names, cutoff="common")
+    with pytest.raises(sl.InvalidInput, match='rule="dkw" and one cutoff for all groups have no proof'):
+        sl.calibrate(scores, labels, dict.fromkeys("ab", sl.Expected(1, 100)), groups=groups, rule="dkw")

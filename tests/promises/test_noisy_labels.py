@@ -270,3 +270,9 @@ def test_a_table_and_the_command_line_say_the_same(rows, tmp_path):
     words += f" --false-positive 0.02 --false-negative 0.05 --longest 0.3 -o {tmp_path / 'policy.json'}"
     assert run(words.split()) == 0
     assert sl.Policy.load(tmp_path / "policy.json").threshold == array.threshold
+
+
+def test_a_longest_list_goes_with_a_count_alone():
+    scores, labels = population(3, 500)
+    with pytest.raises(sl.InvalidInput, match="longest: goes with Expected; Recall needs none"):
+        sl.calibrate(scores, sl.NoisyLabels(labels, 0.01, 0.1, longest=0.3), sl.Recall(0.5))

@@ -158,6 +158,16 @@ def test_each_point_of_an_average_is_the_shortest_list_that_the_draw_certifies(k
             assert test.certified(totals) == certified
 
 
+def test_a_promise_to_all_groups_together_has_the_curve_of_all_rows():
+    targets = {name: sl.Expected(1, 100) for name in ("north", "south")} | {"everyone": sl.Expected(5, 100)}
+    policy = sl.calibrate(SCORES, LABELS, targets, groups=sl.Groups(GROUPS, rows="all", cutoff="common"))
+    made = group_curves(SCORES, LABELS, GROUPS, policy)
+    assert list(made) == ["north", "south", "everyone"]
+    length, promised = made["everyone"].chosen
+    assert length == pytest.approx(100 * np.mean(policy.threshold <= SCORES))
+    assert promised >= 5 > made["north"].chosen[1]
+
+
 @pytest.mark.parametrize("kind", [each for each in KINDS if each.startswith("groups")])
 def test_each_group_has_its_curve_at_its_share_of_the_error(kind):
     policy = policy_of(kind)

@@ -206,3 +206,33 @@ def test_a_list_whose_end_is_tied_is_refused():
         sl.calibrate(scores.round(1), labels, sl.ThisList(60), unlabelled=pool.round(1) + 1e-9)
     with pytest.raises(sl.InvalidInput, match="at most the 100"):
         sl.calibrate(scores, labels, sl.ThisList(101), unlabelled=pool)
+
+
+@pytest.mark.parametrize("move", [lambda s: 100 * s, lambda s: s - 2, lambda s: s + 0.2])
+def test_a_pool_that_looks_like_another_population_is_pointed_out(move):
+    rng = np.random.default_rng(3)
+    (scores, labels), (pool, _) = population(rng, 1_000), population(rng, 800)
+    assert sl.list_curve(scores, labels, pool).doubt is None
+    with pytest.warns(sl.PoolWarning, match="do not look like candidates of one population"):
+        curve = sl.list_curve(scores, labels, move(pool))
+    assert curve.conditions[0] == curve.doubt
+
+
+def test_the_best_of_a_pool_are_compared_with_all_of_it():
+    rng = np.random.default_rng(3)
+    (scores, labels), (pool, _) = population(rng, 1_000), population(rng, 800)
+    best = np.sort(pool)[-100:]
+    assert this_list.curve_of_best(scores, labels, best, 800, 0.1).doubt is None
+    with pytest.warns(sl.PoolWarning):
+        assert this_list.curve_of_best(scores, labels, best, 100, 0.1).doubt is not None
+
+
+def test_what_is_no_pool_of_its_own_and_no_label_of_every_row_is_refused():
+    scores, labels = population(3, 500)
+    with pytest.raises(sl.InvalidInput, match="pool: these scores hold some of the calibration rows"):
+        sl.list_curve(scores, labels, scores)
+    for given in (sl.NoisyLabels(labels, 0.1, 0.1), sl.SampledLabels(labels, probability=0.9)):
+        with pytest.raises(sl.InvalidInput, match=f"labels: {type(given).__name__} have no proof here"):
+            sl.list_curve(scores, given, population(4, 100)[0])
+    with pytest.raises(sl.InvalidInput, match="a length from 1 to 100 that ties allow, got 101"):
+        sl.list_curve(scores, labels, population(4, 100)[0]).of(101)

@@ -80,7 +80,7 @@ def test_what_is_asked_has_to_be_one_of_two(rows):
 def test_a_missing_label_is_refused_since_among_the_rejected_it_would_count_as_right(rows):
     labels = rows[1].astype(float)
     labels[3] = np.nan
-    with pytest.raises(sl.InvalidInput, match="labels are missing"):
+    with pytest.raises(sl.InvalidInput, match="missing: 1 label, and Triage needs them all"):
         sl.calibrate(
             rows[0], labels, sl.Triage(0.9, reject=0.9), unlabelled=rows[2], missing_labels="unqualified"
         )

@@ -27,8 +27,8 @@ def team(settings):
 
 def screen(team: Team, seed: int, watch: bool = True, pool: str | None = None) -> str:
     """A pool on the page; its selection's id."""
-    pool = {"file": (f"day-{seed}.csv", pool or csv_text(200, labelled=False, seed=seed))}
-    page = team.ann.post(f"/policies/{team.policy}/pool", files=pool)
+    file = {"file": (f"day-{seed}.csv", pool or csv_text(200, labelled=False, seed=seed))}
+    page = team.ann.post(f"/policies/{team.policy}/pool", files=file)
     chosen = {"score": "score", "id": "candidate", "name": f"Day {seed}", **({"watch": "1"} if watch else {})}
     return team.ann.post(page.url.path, **chosen).url.path
 
@@ -121,12 +121,12 @@ def test_the_same_pool_and_trial_runs_do_not_count(team):
     assert "counts once" in again["not_watched"]
     head, *rows = csv_text(200, labelled=False, seed=1).splitlines()
     turned = "\r\n".join([head, *rows[::-1]])
-    turned = by(team.runtime.registry).selection(screen(team, 1, pool=turned).rpartition("/")[2])
-    assert "counts once" in turned.facts["not_watched"]
+    sent = by(team.runtime.registry).selection(screen(team, 1, pool=turned).rpartition("/")[2]).facts
+    assert "counts once" in sent["not_watched"]
     trial = by(team.runtime.registry).selection(screen(team, 2, watch=False).rpartition("/")[2]).facts
     assert "watched" not in trial
     assert len(by(team.runtime.registry).watched(team.policy)) == 1
-    said = forged(team, "selection.made", "e" * 16, {**turned.facts, "watched": True, "not_watched": None})
+    said = forged(team, "selection.made", "e" * 16, {**sent, "watched": True, "not_watched": None})
     assert any("the same pool counts before" in each for each in said)
 
 

@@ -216,7 +216,10 @@ def test_the_form_shows_the_promises_that_it_takes(local_client, rows, columns):
     assert sorted(shown) == sorted(each.choice.name for each in offers(ChosenColumns(**columns)))
 
 
-def test_one_cutoff_for_everybody_says_what_each_group_gets_and_what_others_would_have_cost(local_client):
+@pytest.mark.parametrize("together", ["", "4"])
+def test_one_cutoff_for_everybody_says_what_each_group_gets_and_what_others_would_have_cost(
+    local_client, together
+):
     past = csv_text(2000, labelled=True)
     csrf = {"csrf": re.search(r'name="csrf" value="(\w+)"', local_client.get("/new").text)[1]}
     page = str(local_client.post("/drafts", data=csrf, files={"file": ("past.csv", past)}).url)
@@ -225,7 +228,8 @@ def test_one_cutoff_for_everybody_says_what_each_group_gets_and_what_others_woul
     sites = dict(enumerate(("east", "north", "south", "west"), 1))
     asked = {f"group-{at}": name for at, name in sites.items()} | {f"k-{at}": "1" for at in sites}
     asked |= {"promise": "expected", "k": "1", "pool_size": "100", "alpha": "10", "rule": "exact"}
-    result = local_client.post(f"{page}/promise", data={**csrf, **asked, "shown": shown, "cutoff": "common"})
+    asked |= {"cutoff": "common", "all": together, "shown": shown}
+    result = local_client.post(f"{page}/promise", data={**csrf, **asked})
     table = result.text.partition("<h2>One cutoff for everybody</h2>")[2].partition("<h2>")[0]
     assert [name for name in sites.values() if f"<td>{name}</td>" in table] == list(sites.values())
     assert re.search(r"holds for everybody and lists [\d.]+% of the calibration rows", table)

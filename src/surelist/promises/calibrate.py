@@ -25,6 +25,7 @@ from surelist.promises.conditions import Conditions, Groups, Hash, refuse_earlie
 from surelist.promises.cutoffs import best_of, common_cutoffs, cutoff_of, lowered
 from surelist.promises.evidence import Evidence, RowColumns
 from surelist.promises.options import Rule
+from surelist.promises.phrases import counted
 from surelist.promises.policy import Policy
 from surelist.promises.pool_checks import pool_effect, warn_of_pools
 from surelist.promises.promise import Promise
@@ -313,8 +314,8 @@ def _require_labels(terms: Terms, missing: int) -> None:
     if missing and needing:
         raise InvalidInput(
             "missing_labels",
-            f"{missing:,} labels are missing, and {type(needing[0]).__name__} needs them all: a qualified "
-            "row counted as not qualified would make the recall look larger than it is; get the labels, "
+            f"missing: {counted(missing, 'label')}, and {type(needing[0]).__name__} needs them all: a "
+            "qualified row counted as not qualified would make fewer look missed or rejected than are; get the labels, "
             "or promise a count.",
         )
 

@@ -301,7 +301,8 @@ def group_curves(
     array, values, names = np.asarray(scores, dtype=np.float64), np.asarray(labels), check.as_groups(groups)
     made = {}
     for each in policy.cutoffs[:MOST_GROUPS]:
-        mine = names == str(each.group)
+        group = policy.group_of(each)
+        mine = np.ones(len(array), dtype=np.bool_) if group is None else names == str(group)
         among = len(array) if policy.group_rows == "all" else int(np.count_nonzero(mine))
         made[str(each.group)] = each.proof.curve(each, CurveRows(array[mine], values[mine], among))
     return {group: curve for group, curve in made.items() if curve is not None}

@@ -274,11 +274,11 @@ SCRAMBLED = np.uint64(0x3C6EF372FE94F82A)  # without a pattern, and even: the si
 SORTED = 400_000  # scores of rows and others together, about, of which those that come twice are looked for
 
 
-def require_others(scores: Floats, unlabelled: Floats) -> None:
+def require_others(scores: Floats, unlabelled: Floats, name: str = "unlabelled") -> None:
     """Refuse unlabelled scores that hold calibration rows, or are among them."""
     if hold_rows(scores, unlabelled):
         raise InvalidInput(
-            "unlabelled",
+            name,
             "these scores hold some of the calibration rows' own, or are ranks within a file: more scores "
             "than by chance are that of one calibration row and of one of these. They have to be scores of "
             "other candidates, by a score fixed before: leave the labelled rows out.",

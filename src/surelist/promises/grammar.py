@@ -13,12 +13,13 @@ from surelist._names import option
 from surelist.errors import InvalidInput
 from surelist.promises import kinds
 from surelist.promises.conditions import Groups, Hash
-from surelist.promises.options import Sizes
+from surelist.promises.options import OPTIONS, Sizes
 from surelist.promises.promise import Promise
 from surelist.promises.sampled import NoisyLabels, SampledLabels
 from surelist.promises.terms import GROUP_WARNING, Roles, Targets, Terms, make_terms
 
 Asked = Mapping[str, Any]  # what a front end was given, by name
+OF_GROUPS = ("purpose", "group_split", "group_rows", "group_cutoff")
 PoolSize = float | str | tuple[float, float]
 
 
@@ -32,8 +33,9 @@ def roles_of(asked: Asked) -> Roles:
 def terms_of(asked: Asked, target: Targets) -> Terms:
     """Terms from what a front end was given, by the names of ``OPTIONS``; groups need a purpose there."""
     group, purpose = asked.get("group"), asked.get("purpose")
-    if group is None and purpose is not None:
-        raise InvalidInput("purpose", f"goes with {option('group')}, got {purpose!r} without.")
+    for name in OF_GROUPS if group is None else ():
+        if (given := asked.get(name)) not in (None, OPTIONS[name].default):
+            raise InvalidInput(name, f"goes with {option('group')}, got {given!r} without.")
     alike = asked.get("group_cutoff") == "common"
     if group is not None and not alike and not (purpose or "").strip():
         raise InvalidInput(
@@ -184,8 +186,8 @@ def drawn_labels(asked: Asked) -> SampledLabels | NoisyLabels | None:
         if (rate, edge) != (None, None) or added is None or lost is None:
             raise InvalidInput(
                 "false_positive",
-                "labels that may be wrong need false_positive and false_negative, and do not go with "
-                "audit_rate and audited_below.",
+                f"labels that may be wrong need {option('false_positive')} and {option('false_negative')}, "
+                f"and do not go with {option('audit_rate')} and {option('audited_below')}.",
             )
         return NoisyLabels(asked.get("label"), added, lost, longest)
     if (rate is None) != (edge is None):

@@ -263,8 +263,8 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
         """What a monitor tests of it; raises where nothing can be."""
         raise InvalidInput(
             "policy",
-            f"promises like {self.describe()!r} cannot be watched; those that are watched are averages in "
-            "pools of a known size, shares kept"
+            f"promises like {self.describe()!r} cannot be watched. What can be: averages in pools of a known "
+            "size, shares that are kept, triages"
             f"{option('rule', 'pac', before=', and numbers in every pool by ')}.",
         )
 

@@ -16,7 +16,7 @@ from surelist._names import option
 from surelist.errors import InvalidInput
 from surelist.promises import kinds
 from surelist.promises.conditions import EVIDENCE, PLAIN, WORDS, Conditions, Proved
-from surelist.promises.promise import Promise
+from surelist.promises.promise import About, Promise
 
 PROBABILITIES = f"every row's {option('probability')} and {option('lowest_rate')}"
 # what two conditions that do not go together can be replaced by
@@ -50,10 +50,11 @@ def require_proof(promise: Promise, asked: Conditions) -> None:
     _require_evidence(promise, asked.evidence)
     check.as_choice(asked.rule, promise.rules, "rule", f" for {type(promise).__name__}")
     if promise.others == "needed" and asked.others == "none" and asked.evidence != "labelling":
+        others = "other candidates from the same population, without labels"
+        whose = "the pool that it is about" if promise.about is About.THIS_POOL else others
         raise InvalidInput(
             "unlabelled",
-            f"{type(promise).__name__} needs scores of other candidates from the same population, without "
-            f"labels; pass {option('unlabelled')}.",
+            f"{type(promise).__name__} needs scores of {whose}; pass {option('unlabelled')}.",
         )
     if promise.every_label and asked.labels == "missing":
         asked = replace(asked, labels="complete")  # refused where one is missing, which only the rows show
@@ -73,10 +74,14 @@ def require_proof(promise: Promise, asked: Conditions) -> None:
     def proved(**some: str) -> bool:
         needed = {"others": beside["others"]} if promise.others == "needed" and "others" in beside else {}
         needed |= {"groups": "own"} if {"split", "cutoff"} & set(some) else {}
-        needed |= {"cutoff": asked.cutoff} if "groups" in some else {}
         plain = replace(PLAIN, rule=asked.rule, evidence=asked.evidence)
         plain = replace(plain, **{**needed, **some})
-        return any(proof_of(promise, replace(plain, others=each)) for each in {plain.others, asked.others})
+        cutoffs = {plain.cutoff, asked.cutoff} if "groups" in some else {plain.cutoff}
+        return any(
+            proof_of(promise, replace(plain, others=others, cutoff=cutoff))
+            for others in {plain.others, asked.others}
+            for cutoff in cutoffs
+        )
 
     for name, value in beside.items():
         if not proved(**{name: value}):

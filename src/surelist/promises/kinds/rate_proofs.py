@@ -321,6 +321,10 @@ def certify_share(evidence: Evidence, target: CountPromise, level: Level) -> Cer
     """A share of those labelled qualified that keeps the promised share of the qualified."""
     noise = evidence.noise
     assert noise is not None
+    if noise.longest is not None:
+        raise InvalidInput(
+            "longest", f"goes with Expected; {type(target).__name__} needs none. Leave it out."
+        )
     proof = NoisyShare(float(noise.false_positive), float(noise.false_negative))
     count = _needed_of_share(target, evidence.rows, evidence.qualified, proof, level)
     if count is None or count > evidence.qualified:

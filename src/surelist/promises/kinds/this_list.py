@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -18,13 +19,14 @@ from surelist._arrays import Floats, Ints, Mask
 from surelist._files import hold
 from surelist.bounds.this_list import fixed_list, lower_counts, most_wrong_rows, upper_counts
 from surelist.drawing import axes
-from surelist.errors import InvalidInput
+from surelist.errors import InvalidInput, PoolWarning
 from surelist.promises import phrases
 from surelist.promises.conditions import Proved
 from surelist.promises.evidence import Evidence, require_others
 from surelist.promises.kinds.false_share import OfThisPool, scores_fingerprint
 from surelist.promises.options import LIST_SIZE, SHARE
 from surelist.promises.phrases import counted, number, percent, qualified
+from surelist.promises.pool_checks import GAP, LEVEL
 from surelist.promises.promise import About, Level, Promise
 from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
 
@@ -189,6 +191,8 @@ class ListCurve(Struct, frozen=True, eq=False):
         Labelled rows behind it.
     alpha : float
         How often any of ``at_least`` and ``at_most`` may be wrong.
+    doubt : str, optional
+        That the pool's scores do not look like those of the rows.
 
     Examples
     --------
@@ -204,12 +208,16 @@ class ListCurve(Struct, frozen=True, eq=False):
     at_most: Ints
     rows: int
     alpha: float
+    doubt: str | None = None
 
     def of(self, size: int) -> tuple[int, int]:
         """At least and at most how many of the best ``size`` are qualified."""
         at = int(np.searchsorted(self.list_size, check.as_count(size, "size")))
         if at == len(self.list_size) or self.list_size[at] != size:
-            raise InvalidInput("size", f"expected a length that ties allow, got {size!r}; read list_size.")
+            longest = f"from {self.list_size[0]:,} to {self.list_size[-1]:,}"
+            raise InvalidInput(
+                "size", f"expected a length {longest} that ties allow, got {size!r}; read list_size."
+            )
         return int(self.at_least[at]), int(self.at_most[at])
 
     def describe(self) -> str:
@@ -236,6 +244,7 @@ class ListCurve(Struct, frozen=True, eq=False):
     def conditions(self) -> tuple[str, ...]:
         """What it rests on."""
         return (
+            *([] if self.doubt is None else [self.doubt]),
             self.sure,
             TOGETHER,
             "Labelled rows and pool are independent draws from one population, and no row is in the pool. "
@@ -296,13 +305,35 @@ def curve_of_best(
     rows, good, _ = check.labelled_rows(scores, labels)
     others = check.as_scores(pool, "pool")
     check.require_rows(others, "pool")
-    require_others(rows[rows >= others.min()], others)
+    require_others(rows[rows >= others.min()], others, "pool")
     ordered, size = np.sort(others), candidates or len(others)
+    doubt = _doubt(rows, others, size)
+    if doubt is not None:
+        warnings.warn(doubt, PoolWarning, stacklevel=3)
     thresholds = np.unique(others)[::-1]
     listed = len(ordered) - np.searchsorted(ordered, thresholds)
     least = _fewest(rows, good, thresholds, listed, size, LEAST * alpha)
     most = listed - _fewest(rows, ~good, thresholds, listed, size, (1 - LEAST) * alpha)
-    return ListCurve(listed, thresholds, least, np.maximum(most, least), len(rows), alpha)
+    return ListCurve(listed, thresholds, least, np.maximum(most, least), len(rows), alpha, doubt)
+
+
+def _doubt(rows: Floats, others: Floats, candidates: int) -> str | None:
+    """That a pool's scores do not look like those of the rows; None where they do.
+
+    ``others`` are the best of so many candidates, or all of them. A warning that proves nothing, as of drift.
+    """
+    marks = np.unique(others)
+    reached = 1 - np.searchsorted(np.sort(rows), marks) / len(rows)
+    listed = (len(others) - np.searchsorted(np.sort(others), marks)) / candidates
+    at = int(np.argmax(np.abs(listed - reached)))
+    noise = math.sqrt(math.log(2 / LEVEL) / 2 * (1 / candidates + 1 / len(rows)))
+    if abs(listed[at] - reached[at]) <= max(noise, GAP):
+        return None
+    return (
+        f"{percent(round(listed[at], 4))} of {candidates:,} candidates score at least {number(marks[at])}, "
+        f"and {percent(round(reached[at], 4))} of {len(rows):,} calibration rows. They do not look like "
+        "candidates of one population by one score, and the promise needs such."
+    )
 
 
 def _fewest(rows: Floats, kind: Mask, thresholds: Floats, listed: Ints, pool: int, alpha: float) -> Ints:

@@ -17,6 +17,7 @@ from surelist import _check as check
 from surelist import bounds
 from surelist._arrays import Floats, Mask
 from surelist._files import hold
+from surelist._names import option
 from surelist._numerals import about, of_every
 from surelist.bounds._tails import safe
 from surelist.bounds.precision import chances, passing
@@ -120,9 +121,11 @@ class Triage(Promise, tag="triage", frozen=True):
 
     def __post_init__(self) -> None:
         if (self.reject is None) == (self.reject_recall is None):
-            raise InvalidInput("reject", "expected exactly one of reject and reject_recall.")
+            raise InvalidInput(
+                "reject", f"expected exactly one of {option('reject')} and {option('reject_recall')}."
+            )
         if self.middle is not None and self.reject is None:
-            raise InvalidInput("middle", "goes with reject=; a recall needs none.")
+            raise InvalidInput("middle", f"goes with {option('reject')}; a recall needs none.")
         super().__post_init__()
 
     def describe(self) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import chain
+from typing import Any
 
 from surelist.reports.evidence import Look, Question
 from surelist.service.record import events
@@ -122,12 +123,12 @@ class View(Campaigns, Labellings, Reviewing):
     def pool_reviewed(self, pool: events.SelectionMade) -> bool:
         """Whether this very pool was screened by the policy before, and reviews of it are in or finished."""
         self.actor.require_policy(pool.policy)
-        find = self.registry.entries
-        names = [
-            each.subject
-            for name, mark in pool.pool_known_by.items()
-            for each in find(events.SelectionMade, policy=pool.policy, limit=None, **{name: mark})
-        ]
+        names = list[str]()
+        for name, mark in pool.pool_known_by.items():
+            known: dict[str, Any] = {"policy": pool.policy, name: mark}
+            names += [
+                each.subject for each in self.registry.entries(events.SelectionMade, limit=None, **known)
+            ]
         return any(
             self.registry.latest(kind, names) for kind in (events.ReviewsReceived, events.ReviewsClosed)
         )
