@@ -315,8 +315,8 @@ def _require_labels(terms: Terms, missing: int) -> None:
         raise InvalidInput(
             "missing_labels",
             f"missing: {counted(missing, 'label')}, and {type(needing[0]).__name__} needs them all: a "
-            "qualified row counted as not qualified would make fewer look missed or rejected than are; get the labels, "
-            "or promise a count.",
+            "qualified row counted as not qualified would make fewer look missed or rejected than are; get "
+            "the labels, or promise a count.",
         )
 
 
