@@ -335,3 +335,16 @@ def test_a_known_shift(engine: Engine) -> None:
     expected = sl.calibrate(data["score"], data["label"], target, shift=ratios)
     assert policy.cutoffs[0].steps == expected.cutoffs[0].steps
     assert policy.shift == expected.shift
+
+
+@pytest.mark.parametrize(("names", "said"), [(10_000, "unknown group"), (10_001, "no column of groups")])
+def test_a_column_of_groups_has_at_most_ten_thousand_names(names, said):
+    """However many of their rows are qualified, are not, or have no label."""
+    groups = np.tile(np.arange(names), 3)
+    labels = [1] * names + [0] * names + [None] * names
+    frame = pa.table({"score": np.linspace(0, 1, 3 * names), "group": groups, "qualified": labels})
+    with pytest.raises(sl.InvalidInput, match=said):
+        sl.calibrate_table(
+            frame, score="score", label="qualified", target={0: sl.Expected(1, 10)},
+            groups=sl.Groups("group", purpose="a test"), missing_labels="unqualified",
+        )  # fmt: skip

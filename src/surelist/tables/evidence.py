@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -130,46 +130,38 @@ class TableEvidence(Struct, frozen=True):
         return count, [row[0] for row in columns.rows(at, "fetching ids at the threshold")]
 
 
-class Checks(TypedDict, total=False):
+class Checks(Struct, frozen=True):
     """How rows that do not fit are taken."""
 
-    hashed: bool
-    missing_labels: str
-    on_bad_rows: str
+    hashed: bool = False
+    missing_labels: str = "error"
+    on_bad_rows: str = "error"
 
 
 class Census:
     """Calibration rows by group and state, and what is wrong with them, whatever ``groups`` (None) there are.
 
-    ``binned``: in bins of their scores as well.
+    Fatal problems are collected, not raised: the page shows them all.
     """
 
     def __init__(
-        self, table: Table, names: Mapping[str, str | None], groups: Sequence[str] | None = None,
-        *, binned: bool = False, **checks: Unpack[Checks],
-    ) -> None:  # fmt: skip
-        on_bad_rows, hashed = checks.get("on_bad_rows", "error"), checks.get("hashed", False)
-        check.as_choice(on_bad_rows, bad_rows.ON_BAD_ROWS, "on_bad_rows")
+        self, table: Table, names: Mapping[str, str | None], groups: Sequence[str] | None, checks: Checks
+    ) -> None:
+        check.as_choice(checks.on_bad_rows, bad_rows.ON_BAD_ROWS, "on_bad_rows")
         columns = self.columns = find_columns(table, **names)
-        keys = {GROUP: columns.group} if columns.group is not None else {}
-        self.binned = BinnedRows(columns) if binned else None
-        self.counts: bad_rows.Counts = (
-            bad_rows.count_keys(columns, columns.frame, {**keys, STATE: bad_rows.calibration_state(columns)})
-            if self.binned is None
-            else self.binned.states
-        )
-        self.totals, sizes, drop = Counter[int](), Counter[Any](), on_bad_rows == "drop"
-        for key, count in self.counts.items():
-            self.totals[key[-1]] += count
-            if keys and not (drop and key[-1] == bad_rows.UNUSABLE):
-                sizes[key[0]] += count
+        self.binned, drop = BinnedRows(columns), checks.on_bad_rows == "drop"
+        self.totals, sizes = Counter[int](), dict[Any, int]()
+        for raw, each in self.binned.groups.items():
+            self.totals.update(each.states)
+            left_out = each.states.get(bad_rows.UNUSABLE, 0) if drop else 0
+            sizes[raw] = sum(each.states.values()) - left_out
         unusable, everyone = self.totals[bad_rows.UNUSABLE], self.totals.total()
         problems = bad_rows.without_scores(columns, unusable, everyone, drop=drop)
         problems += bad_rows.wrong_labels(columns, self.totals[bad_rows.LABEL_WRONG])
-        if checks.get("missing_labels") != "unqualified":
+        if checks.missing_labels != "unqualified":
             problems += bad_rows.missing_labels(columns, self.totals[bad_rows.LABEL_MISSING])
         problems += bad_rows.wrong_groups(columns, sizes, groups)
-        problems += bad_rows.wrong_ids(columns, hashed=hashed)
+        problems += bad_rows.wrong_ids(columns, hashed=checks.hashed)
         if not problems and everyone == 0:
             none = f"{table.name}: expected at least one calibration row, got none."
             problems.append(bad_rows.Problem("no rows", none, none))
@@ -180,19 +172,18 @@ def calibration_rows(
     table: Table,
     groups: Sequence[str | None],
     names: Mapping[str, str | None],
+    checks: Checks,
     *,
     group_rows: str = "own",
     more_groups: bool = False,
-    **checks: Unpack[Checks],
 ) -> CalibrationRows:
     """Count the rows of each group in one pass; stop for rows that do not fit.
 
     ``more_groups``: rows of other groups are no mistake.
     """
     known = None if more_groups else [name for name in groups if name is not None]
-    census = Census(table, names, known, binned=True, **checks)
+    census = Census(table, names, known, checks)
     bad_rows.stop_for(census.columns, census.problems)
-    assert census.binned is not None
     totals, scores = census.totals, _Scores(census.columns, census.binned)
     grouped = census.columns.group is not None
     found = {
@@ -227,10 +218,10 @@ class PooledRows(Struct, frozen=True):
 
 
 def pooled_rows(
-    table: Table, names: Mapping[str, str | None], *, by_rank: bool = False, **checks: Unpack[Checks]
+    table: Table, names: Mapping[str, str | None], checks: Checks, *, by_rank: bool = False
 ) -> PooledRows:
     """Whole pools of a table, after the same checks as for rows; by rank, scores are minus ranks."""
-    counted = calibration_rows(table, [None], {**names, "group": None}, **checks)
+    counted = calibration_rows(table, [None], {**names, "group": None}, checks)
     evidence = counted.evidence[None]
     columns = evidence.scores.columns
     assert columns.label is not None

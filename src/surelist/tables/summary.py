@@ -103,9 +103,11 @@ class BinnedRows:
         counted = self._counted(self.frame, order.bin_of(USUAL), _digits(USUAL))
         raw = self._fetched(counted.head(MOST_LINES + 1) if keys else counted, "counting rows")
         if len(raw[ROWS]) > MOST_LINES:
-            bad_rows.count_keys(columns, columns.frame, {**keys, STATE: state})  # refuses a column of names
+            bad_rows.count_keys(columns, columns.frame, keys)  # refuses a column of names
             raw = self._fetched(counted, "counting rows")
         self.groups = _by_group(raw)
+        if keys:
+            bad_rows.require_few_groups(columns, len(self.groups))
 
     def _counted(self, frame: Frame, bins: nw.Expr, digits: nw.Expr) -> Frame:
         frame, keys = frame.with_columns(digits.alias(DIGITS)), [*self._keys, STATE]
@@ -114,18 +116,6 @@ class BinnedRows:
 
     def _fetched(self, counted: Frame, what: str) -> dict[str, Any]:
         return self.columns.arrays(counted, what, (LOW, HIGH))
-
-    @cached_property
-    def states(self) -> bad_rows.Counts:
-        """Rows by group, where there are groups, and state."""
-        counts = {
-            ((group, state) if self._keys else (state,)): rows
-            for group, each in self.groups.items()
-            for state, rows in each.states.items()
-        }
-        if self._keys:
-            bad_rows.require_few_groups(self.columns, len(counts))
-        return counts
 
     def around(self, group: Any, low: float, high: float) -> tuple[float, float, int]:
         """Smallest and largest score of the bins with scores from ``low`` to ``high``, and their rows."""

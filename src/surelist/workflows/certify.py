@@ -73,19 +73,17 @@ def certify_source(
 def _certify_counts(source: Source, roles: Roles, terms: Terms) -> Policy:
     """Rows as units: counted where the table is."""
     names = roles.names(*WITH_POOLS)
-    checks: Checks = {"hashed": terms.hashed, "on_bad_rows": source.on_bad_rows}
-    checks["missing_labels"] = terms.missing_labels
-    own = terms.group_rows
+    checks = Checks(terms.hashed, terms.missing_labels, source.on_bad_rows)
     plain = None if terms.common or terms.hashed else plain_rows(source.open(), names, list(terms.targets))
     if plain is not None:
         return certify(_in_memory(*plain, terms), terms, Facts()).with_columns(**names)
     whole = terms.common and EVERYONE in terms.targets
     rows = calibration_rows(
-        source.open(), list(terms.targets), names, group_rows=own, more_groups=whole, **checks
+        source.open(), list(terms.targets), names, checks, group_rows=terms.group_rows, more_groups=whole
     )
     evidence = {name: Evidence(each, name) for name, each in rows.evidence.items()}
     if terms.common:
-        everyone = calibration_rows(source.open(), [None], {**names, "group": None}, **checks)
+        everyone = calibration_rows(source.open(), [None], {**names, "group": None}, checks)
         evidence[None] = Evidence(everyone.evidence[None])
     if whole:
         refuse_everyone(rows.evidence[EVERYONE].raw is not None)
@@ -112,8 +110,8 @@ def _in_memory(scores: Any, good: Any, codes: Any, terms: Terms) -> dict[str | N
 
 def _certify_pools(source: Source, names: dict[str, str | None], terms: Terms) -> Policy:
     """Whole pools as units: one pass counts them, another fetches the qualified rows."""
-    checks: Checks = {"missing_labels": terms.missing_labels, "on_bad_rows": source.on_bad_rows}
-    read = pooled_rows(source.open(), names, by_rank=terms.all_targets[0].by_rank, **checks)
+    checks = Checks(False, terms.missing_labels, source.on_bad_rows)
+    read = pooled_rows(source.open(), names, checks, by_rank=terms.all_targets[0].by_rank)
     evidence: dict[str | None, Evidence] = {None: _pooled(read, None)}
     if terms.common:
         known = [str(name) for name in terms.targets]

@@ -33,7 +33,7 @@ from surelist.tables.bad_rows import Problem as Problem
 from surelist.tables.bad_rows import problem_of
 from surelist.tables.csv_text import delimiter_in as delimiter_in
 from surelist.tables.engines.duckdb import limit
-from surelist.tables.evidence import Census
+from surelist.tables.evidence import Census, Checks
 from surelist.tables.excel import SheetNeeded as SheetNeeded
 from surelist.tables.hints import LABELS, NO_HINTS, Hints, Origin
 from surelist.tables.profile import Column as Column
@@ -271,9 +271,9 @@ calibrate, limit_duckdb = calibrate_table, limit  # for the front ends
 
 def problems(source: Source, roles: Roles, missing_labels: MissingLabels = "error") -> tuple[Problem, ...]:
     """What calibration would refuse or warn of with these columns, in the same words."""
-    names, how = roles.names(*REMEMBERED), source.on_bad_rows
+    checks = Checks(False, missing_labels, source.on_bad_rows)
     try:
-        return Census(source.open(), names, missing_labels=missing_labels, on_bad_rows=how).problems
+        return Census(source.open(), roles.names(*REMEMBERED), None, checks).problems
     except InvalidInput as error:
         return (problem_of(error),)
 
