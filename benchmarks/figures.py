@@ -19,15 +19,17 @@ class Figure:
     def broken(self) -> bool:
         return self.limit is not None and self.value > self.limit
 
+    @property
+    def measured(self) -> str:
+        return f"{self.value:,.2f}" if abs(self.value) < 1000 else f"{self.value:,.0f}"
 
-def show(figures: Iterable[Figure]) -> bool:
-    """Print a table; whether every limit is kept."""
-    print(f"{'what':<44}{'where':<24}{'measured':>10}{'limit':>8}")
-    kept = True
+
+def show(figures: Iterable[Figure]) -> list[Figure]:
+    """Print a table line by line, as soon as each is measured."""
+    print(f"{'what':<46}{'where':<30}{'measured':>14}{'limit':>8}")
+    shown = []
     for each in figures:
-        limit = "" if each.limit is None else f"{each.limit:g}"
-        print(
-            f"{each.what:<44}{each.where:<24}{each.value:>10.2f}{limit:>8}{'  broken' if each.broken else ''}"
-        )
-        kept = kept and not each.broken
-    return kept
+        limit, verdict = "" if each.limit is None else f"{each.limit:g}", "  broken" if each.broken else ""
+        print(f"{each.what:<46}{each.where:<30}{each.measured:>14}{limit:>8}{verdict}", flush=True)
+        shown.append(each)
+    return shown

@@ -211,7 +211,7 @@ def main() -> None:
     if options.turn:
         print(json.dumps(turn(*options.turn)))
         return
-    sys.exit(not show(figures(options.rows)))
+    sys.exit(any(each.broken for each in show(figures(options.rows))))
 
 
 if __name__ == "__main__":
