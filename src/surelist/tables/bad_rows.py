@@ -21,7 +21,8 @@ from surelist.tables.engines import Frame
 from surelist.tables.reading import DECIMAL, choice
 from surelist.tables.roles import ID, POOL, ROW, ROWS, Columns
 
-UNQUALIFIED, QUALIFIED, LABEL_MISSING, LABEL_WRONG, UNUSABLE = range(5)
+STATES = 5
+UNQUALIFIED, QUALIFIED, LABEL_MISSING, LABEL_WRONG, UNUSABLE = range(STATES)
 
 ON_BAD_ROWS = get_args(check.OnBadRows)
 EXAMPLES = 5

@@ -110,8 +110,9 @@ class BinnedRows:
             bad_rows.require_few_groups(columns, len(self.groups))
 
     def _counted(self, frame: Frame, bins: nw.Expr, digits: nw.Expr) -> Frame:
-        frame, keys = frame.with_columns(digits.alias(DIGITS)), [*self._keys, STATE]
-        counted = order.counted(frame, keys, bins, nw.col(DIGITS).sum().alias(DIGITS))
+        """By state and bin in one number: engines are quicker with one key than with two."""
+        frame, both = frame.with_columns(digits.alias(DIGITS)), bins * bad_rows.STATES + nw.col(STATE)
+        counted = order.counted(frame, self._keys, both, nw.col(DIGITS).sum().alias(DIGITS))
         return counted.with_columns(nw.col(DIGITS).cast(nw.Int64))
 
     def _fetched(self, counted: Frame, what: str) -> dict[str, Any]:
@@ -169,7 +170,8 @@ class BinnedRows:
 
 
 def _by_group(raw: Mapping[str, Any]) -> dict[Any, GroupBins]:
-    whole = {name: np.asarray(raw[name], dtype=np.int64) for name in (STATE, BIN, ROWS, DIGITS)}
+    whole = {name: np.asarray(raw[name], dtype=np.int64) for name in (BIN, ROWS, DIGITS)}
+    whole[BIN], whole[STATE] = np.divmod(whole[BIN], bad_rows.STATES)
     arrays = whole | {name: raw[name] for name in (LOW, HIGH)}
     return {
         group: GroupBins.of({name: each[lines] for name, each in arrays.items()})
