@@ -1,7 +1,7 @@
 """Few labels: list length, refusals and false certificates, beside the exact rule and the best possible.
 
     python benchmarks/labels.py > benchmarks/labels.txt               (about 8 minutes of CPU) python
-    benchmarks/labels.py [--runs 100] [--part pools|sizes|blocks|collection|recall|stop|ask|acs|reviews]
+    benchmarks/labels.py [--runs 100] [--part pools|sizes|blocks|collection|recall|stop|acs|reviews]
 
 Everything goes through ``surelist.Labelling`` and ``surelist.StopTest`` with the system's randomness. A
 list of a refused run counts as everyone. Populations: ``surelist.examples`` and six binormal ones (share
@@ -209,29 +209,6 @@ def collection(runs: int) -> None:
     )
 
 
-def first_rows(rows: int) -> None:
-    """Of scores in memory: seconds to the first rows to label, then from the last label to the list."""
-    rng = np.random.default_rng(4)
-    for name, scores in (("normal", rng.standard_normal(rows)), ("crowded at 0", rng.random(rows) ** 30)):
-        for target in (sl.AtLeast(1000), sl.Recall(0.9), sl.Precision(0.8)):
-            start = time.perf_counter()
-            work = sl.Labelling(scores, target, alpha=ALPHA, labels=1000)
-            work.ask()
-            first, at = time.perf_counter() - start, scores.max()
-            while len(asked := work.ask()):
-                work.tell(asked, rng.random(len(asked)) < scores[asked] / at)
-            start = time.perf_counter()
-            try:
-                listed = f"{int(work.select(scores).sum()):,} listed"
-            except sl.NotCertifiable:
-                listed = "refused"
-            last = time.perf_counter() - start
-            print(
-                f"{rows:,} scores, {name}, {target.describe()}: {first:.2f} s, {last:.2f} s, {listed}",
-                flush=True,
-            )
-
-
 def recall() -> None:
     """What the solved level of a control sample gives over the binomial rule."""
     from fractions import Fraction
@@ -268,46 +245,6 @@ def stop(runs: int) -> None:
         print(
             f"  {left:>2} left: {np.mean(drawn):>6,.0f} drawn, certified {certified / runs:.1%}, false {false / runs:.1%}"
         )
-
-
-ASK = """
-import resource, sys, time
-import duckdb, polars, scipy.special, surelist as sl, surelist.workflows.label_tables
-start, used = time.perf_counter(), time.process_time()
-work = sl.label_table(sys.argv[1], sl.Expected(5, 100), score="score", labels=1000)
-rows = len(work.ask())
-wall, call = time.perf_counter() - start, time.process_time() - used
-work.save(sys.argv[2])
-print(rows, wall, call, used, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
-"""
-
-
-def ask(rows: int) -> None:
-    """The first rows to label of a Parquet file, in a process of its own: wall and CPU time, memory, state
-    file."""
-    import os
-    import subprocess
-    import sys
-    import tempfile
-
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    with tempfile.TemporaryDirectory() as folder:
-        path, state = Path(folder) / "all.parquet", Path(folder) / "work.json"
-        scores, _ = examples.population(np.random.default_rng(4), rows)
-        pq.write_table(pa.table({"id": np.arange(rows), "score": scores}), path)
-        for _ in range(3):
-            state.unlink(missing_ok=True)
-            done = subprocess.run(
-                [sys.executable, "-c", ASK, str(path), str(state)], check=True, capture_output=True, text=True
-            )
-            asked, wall, used, imports, peak = done.stdout.split()
-            print(
-                f"ask, {rows:,} rows of Parquet, 1,000 labels: {asked} rows to label after {float(wall):.2f} s ({float(used):.2f} s of "
-                f"CPU; start of Python and imports before it {float(imports):.2f} s), {float(peak):.2f} GiB, state {state.stat().st_size / 1e6:.2f} MB; load {os.getloadavg()[0]:.1f}",
-                flush=True,
-            )
 
 
 def census(runs: int, data: Path) -> None:
@@ -374,9 +311,8 @@ def reviews(runs: int, data: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=100)
-    parts = ("pools", "sizes", "blocks", "collection", "start", "recall", "stop", "ask", "acs", "reviews")
+    parts = ("pools", "sizes", "blocks", "collection", "recall", "stop", "acs", "reviews")
     parser.add_argument("--part", choices=parts)
-    parser.add_argument("--rows", type=int, default=10_000_000, help="of --part ask and start")
     parser.add_argument("--data", type=Path, default=DATA)
     options = parser.parse_args()
     runs, part = options.runs, options.part
@@ -389,14 +325,10 @@ def main() -> None:
         blocks()
     if part in (None, "collection"):
         collection(runs)
-    if part in (None, "start"):
-        first_rows(options.rows)
     if part in (None, "recall"):
         recall()
     if part in (None, "stop"):
         stop(runs)
-    if part in (None, "ask"):
-        ask(options.rows)
     if part in (None, "acs"):
         census(runs, options.data)
     if part in (None, "reviews"):

@@ -109,6 +109,41 @@ def test_precision_from_a_file_to_a_list(place, capsys):
     assert all((name in listed) == (label == "1") for name, label in labelled.items())
 
 
+def test_a_labelling_has_a_report_as_tests_have(place, capsys):
+    run("label", "start", "candidates.csv", "--precision", "0.6", "--labels", "200", "-o", "work.json")
+    assert run("label", "report", "work.json") == 0  # labels are to come
+    labelled = fill_all("work.json", place)
+    run("label", "status", "work.json", "--shortlist", "list.csv", "--policy", "policy.json")
+    listed = len(Path("list.csv").read_text().splitlines()) - 1
+    capsys.readouterr()
+    assert run("label", "report", "work.json", "-o", "report.html", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"waiting": 0, "certified": True, "listed": listed}
+    page = Path("report.html").read_text()
+    assert f"At least 60% of the {listed:,} candidates listed of these 1,500 candidates are qualified" in page
+    for said in (
+        "The promise rests on:",
+        "Pilot: ",
+        f'">{listed:,}</td>',
+        '">1,500</td>',
+        '">at most 10%</td>',
+    ):
+        assert said in page
+    assert len(labelled) == 200
+    assert run("report", "policy.json", "-o", "audit.html") == 0
+    audit = Path("audit.html").read_text()
+    assert "Their own list comes from the labelling." in audit
+    assert "is shortlisted when the score" not in audit  # others are on the list by name, and some are not
+
+
+def test_the_report_of_a_labelling_that_certifies_nothing_ends_with_exit_code_3(place, capsys):
+    run("label", "start", "candidates.csv", "--recall", "0.95", "--labels", "60", "-o", "few.json")
+    run("label", "next", "few.json", "-o", "few.csv")
+    fill("few.csv", place)
+    run("label", "record", "few.json", "few.csv")
+    assert run("label", "report", "few.json", "-o", "few.html") == 3
+    assert "Not certifiable" in Path("few.html").read_text()
+
+
 def test_a_recall_that_cannot_be_certified_ends_with_exit_code_3(place, capsys):
     run("label", "start", "candidates.csv", "--recall", "0.95", "--labels", "60", "-o", "few.json")
     run("label", "next", "few.json", "-o", "few.csv")

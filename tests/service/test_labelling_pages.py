@@ -153,6 +153,10 @@ def test_a_triage_of_these_candidates_says_of_everyone_which_list_they_are_on(te
         if "candidates to label now" not in page:
             break
     assert "<dt>Accepted</dt>" in page
+    assert f'href="/labellings/{ident}/report"' in page
+    report = team.ann.get(f"/labellings/{ident}/report").text
+    assert "accepted are qualified, and they hold at least 80% of all qualified" in report
+    assert "<title>Spring</title>" in report
     assert "accepted are qualified, and they hold at least 80% of all qualified" in page
     lines = team.ann.post(f"/labellings/{ident}/list").text.splitlines()
     assert lines[0] == "\ufeffperson,score,triage"
@@ -165,6 +169,42 @@ def test_a_triage_of_these_candidates_says_of_everyone_which_list_they_are_on(te
     made = team.runtime.registry.entries(KINDS["labelling.listed"], subject=ident)
     assert made[0].facts["shortlisted"] == accepted.sum()
     assert verify(team.runtime.registry.database).intact
+
+
+def test_what_is_kept_of_a_labelling_is_shown_and_goes_with_its_notes_also_after_the_last_answer(team):
+    ident = begin(team, promise="at-least", many="3", labels="40").url.path.rpartition("/")[2]
+    team.ann.post(f"/selections/{ident}/notes", rank="1", text="rang twice")
+    while "candidates to label now" in team.ann.get(f"/labellings/{ident}").text:
+        answer(team, ident)
+        team.ann.post(f"/labellings/{ident}/tell")
+    spool = team.runtime.spool
+    assert spool.result(ident) is None
+    assert f"/selections/{ident}/forget" in team.ann.get("/kept").text
+    kept = spool.collection(ident)
+    spool._write("labelling", replace(kept, until=0))
+    assert spool.sweep() == [ident]  # whose notes then go
+    spool._write("labelling", kept)
+    team.ann.post(f"/selections/{ident}/forget")
+    assert not list(team.runtime.settings.spool.iterdir())
+    assert not by(team.runtime.registry).all_notes(ident)
+    assert verify(team.runtime.registry.database).intact
+
+
+def test_a_collection_whose_list_goes_a_moment_before_it_is_forgotten_once(team):
+    ident = begin(team).url.path.rpartition("/")[2]
+    spool = team.runtime.spool
+    spool._write("result", replace(spool.result(ident), until=0))
+    assert spool.sweep() == []
+    spool._write("labelling", replace(spool.collection(ident), until=0))
+    assert spool.sweep() == [ident]
+
+
+def test_those_to_label_can_be_taken_home_with_all_columns(team):
+    ident = begin(team, id="").url.path.rpartition("/")[2]
+    header, first, *_ = team.ann.get(f"/selections/{ident}/reviews.csv").text.lstrip("\ufeff").splitlines()
+    assert header == "rank,surelist_row,review,reviewers,last,notes,person,score"
+    row = int(first.split(",")[1])
+    assert first == f"1,{row},,,,,p{row:05d},{SCORES[row]:.9f}"
 
 
 @pytest.mark.slow

@@ -146,9 +146,8 @@ def test_whoever_reviews_does_not_see_who_is_on_which_list(local_client):
     for word in LISTS:
         assert "No candidate fits what is shown" in client.get(f"{path}/review?show=all&q={word}").text
     assert client.get(f"{path}/review?show=all&sort=surelist_list").status_code == 400
-    assert (
-        client.get(path + "/reviews.csv").text.splitlines()[0].endswith("rank,id,review,reviewers,last,notes")
-    )
+    header = client.get(path + "/reviews.csv").text.splitlines()[0]
+    assert header.endswith("rank,id,review,reviewers,last,notes,score")
 
 
 def test_the_rate_is_that_of_the_first_pool_and_a_list_that_is_gone_says_nothing(local_client):

@@ -164,7 +164,7 @@ def test_a_reviewed_file_comes_back(team):
     path = team.shortlist()
     text = team.ann.get(path + "/reviews.csv").content.decode("utf-8-sig")
     lines = text.splitlines()
-    assert lines[0] == "rank,candidate,review,reviewers,last,notes"
+    assert lines[0] == "rank,candidate,review,reviewers,last,notes,age,site,score"
     ids = [line.split(",")[1] for line in lines[1:]]
     said = "candidate;review\n" + "".join(
         f"{each};{word}\n" for each, word in zip(ids, ("Ja", "nein", "1", ""), strict=False)

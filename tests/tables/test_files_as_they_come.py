@@ -58,6 +58,20 @@ def test_a_heading_may_hold_a_line_break(tmp_path: Path, name: str, engine: str)
     assert shape(path)[1] == [name, "label"]
 
 
+@pytest.mark.parametrize("inside", ["\n", "\r\n"])
+def test_a_heading_may_hold_a_line_break_of_another_kind_than_its_lines_end_in(tmp_path, inside) -> None:
+    """Excel writes LF inside a cell and CR LF after a row."""
+    end = "\r\n"
+    path, output = tmp_path / "past.csv", tmp_path / "list.csv"
+    rows = lines().replace("\n", end)
+    path.write_bytes(f'"score{inside}(0; 1)","label"{end}{rows}"0.999","0"{end}'.encode())
+    assert shape(path)[1] == [f"score{inside}(0; 1)", "label"]
+    policy = calibrate(path, f"score{inside}(0; 1)")
+    assert policy.cutoffs[0].rows == rows.count(end) + 1
+    sl.select_table(path, policy, output=output)
+    assert output.read_bytes().endswith(end.encode())
+
+
 @pytest.mark.parametrize(
     "titles",
     [

@@ -68,8 +68,9 @@ class SheetGroup(HelpfulGroup):
 
         return self._with_help("record", record)
 
-    def reports(self) -> Decorator:
-        """``report``: what came out, in words or as a page."""
+    def reports(self, *facts: str) -> Decorator:
+        """``report``: what came out, in words or as a page; JSON says ``facts``, or those of ``record``."""
+        self.facts = facts or self.facts
 
         @flags.state_argument
         @flags.output_option("Write the report as a page, .html.", required=False)
@@ -79,7 +80,7 @@ class SheetGroup(HelpfulGroup):
 
             test = labelling.load(str(self.name), state)
             if output is not None:
-                labelling.report(test, output)
+                labelling.write_report(test, output)
             return self.said(test, json_)
 
         return self._with_help("report", report)
@@ -103,7 +104,8 @@ def label() -> None:
       surelist label start candidates.parquet --expect 5 --pool-size 100 --labels 300 -o work.json
       surelist label next work.json -o sheet.csv
       surelist label record work.json sheet.csv
-      surelist label status work.json --policy policy.json
+      surelist label status work.json --shortlist list.csv
+      surelist label report work.json -o report.html
     """
 
 
@@ -125,8 +127,9 @@ def label() -> None:
 def start_label(collection: Path, output: Path, json_: bool, **given: Any) -> None:
     """Draw the rows to label from COLLECTION, a table of scored candidates.
 
-    --expect and --per-pool promise about future pools like it; --at-least, --recall and --precision
-    about the collection itself, whatever it is.
+    --expect and --per-pool promise about future pools like it; --at-least, --recall, --precision and --triage
+    about the collection itself, whatever it is. After the labels of a triage people look at those between the
+    two lists, for as long as they like.
     """
     from surelist.workflows import labelling
 
@@ -189,6 +192,12 @@ def status_label(
         return
     made = labelling.finish_labelling(work, policy=policy, shortlist=shortlist)
     say(json_, work.describe(), waiting=0, promise=made.promise, thresholds=[*made.thresholds.values()])
+
+
+@label.reports("certified", "listed")
+def _() -> None:
+    """The design, what was labelled and what came out, for the files. Exit code 3 where nothing is certified
+    once all labels are in."""
 
 
 @click.group(cls=SheetGroup)

@@ -232,14 +232,16 @@ class HeadedCommand(click.Command):
 def promise_flags(evidence: str = "rows") -> Decorator:
     """The flags of every promise that has a proof from evidence of this sort."""
     offered = [each for each in kinds.classes() if proved_from(each, evidence)]
-    return stacked(*(_promise_flag(name, field, each) for each in offered for name, field in each.flags))
+    rows = evidence == "rows"
+    return stacked(*(_promise_flag(name, at, each, rows) for each in offered for name, at in each.flags))
 
 
-def _promise_flag(name: str, field: str, promise: type[Promise]) -> Decorator:
+def _promise_flag(name: str, field: str, promise: type[Promise], rows: bool) -> Decorator:
     described = kinds.fields_of(promise)[field]
+    promised = promise.help.removesuffix(".").partition(";")[0] + "."  # without what it needs of rows
     return click.option(
         flag(name), name, cls=PromiseOption, type=_type(described.kind), metavar=described.metavar,
-        help=promise.help,
+        help=promise.help if rows else promised,
     )  # fmt: skip
 
 

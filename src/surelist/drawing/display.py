@@ -14,7 +14,7 @@ from msgspec import Struct
 BOX = "border-left:3px solid #0b6e4f;padding:.2em .9em;margin:.4em 0;max-width:56em;line-height:1.45"
 LABEL = "white-space:nowrap;text-align:left;vertical-align:top;padding:.1em 1em .1em 0;opacity:.75"
 VALUE = "text-align:left;vertical-align:top;padding:.1em 0"
-TABLE = "overflow-x:auto;background:none;margin:.3em 0"
+TABLE = "white-space:pre-wrap;overflow-x:auto;background:none;margin:.3em 0"
 WARNING = "border-left:3px solid #c1440e;padding:.1em .6em"
 
 

@@ -321,13 +321,19 @@ class Labelling(Saved[LabellingState]):
         return [(design.group, *design.counts(stage)) for design in designs for stage in design.stages]
 
     @property
+    def certified(self) -> bool:
+        """Whether all labels are here and suffice for every promise."""
+        verdicts = self._verdicts()
+        return bool(verdicts) and all(each.refusal is None for each in verdicts)
+
+    @property
     def listed(self) -> int | None:
         """How many of the collection are on the list; None while nothing is certified."""
         counts = [verdict.listed for verdict in self._verdicts()]
         return sum(filter(None, counts)) if counts and None not in counts else None
 
     def _display(self) -> Display:
-        return self._state.display(self.describe())
+        return self._state.display(self.describe(), self.listed)
 
     def plot(self, ax: axes.Axes | None = None, *, path: str | Path | None = None) -> axes.Axes:
         """Labels by rank, and the threshold where there is one (needs the ``plots`` extra)."""

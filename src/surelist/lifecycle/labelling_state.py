@@ -22,7 +22,7 @@ from surelist.lifecycle.labelling_recall import RecallDesign
 from surelist.lifecycle.labelling_start import spelled
 from surelist.lifecycle.labelling_triage import TriageDesign
 from surelist.lifecycle.state import Correction, Positive, Share, State, verify_corrections
-from surelist.promises.phrases import counted
+from surelist.promises.phrases import counted, number, percent
 
 AnyDesign = BlockDesign | RecallDesign | PrecisionDesign | TriageDesign
 DESIGNS: dict[str, type[AnyDesign]] = {  # by what a kind says that it is labelled for
@@ -63,11 +63,17 @@ class LabellingState(State, kw_only=True, forbid_unknown_fields=True):
         waiting = sum(len(design.waiting) for design in self.designs)
         return [*lines, f"Next: label {counted(waiting, 'candidate')}."] if waiting else lines
 
-    def display(self, full: str) -> Display:
-        """How far it is, group by group; ``full`` is all there is to say."""
+    def display(self, full: str, listed: int | None) -> Display:
+        """How far it is, group by group; ``full`` is all there is to say, ``listed`` who is on the list."""
         waiting = sum(len(design.waiting) for design in self.designs)
         received = sum(design.counts(design.stages[-1])[0] for design in self.designs)
         facts = [(design.group or "promise", design.promise.describe()) for design in self.designs]
+        facts += [
+            ("wrong with probability", f"at most {percent(self.alpha)}"),
+            ("candidates", number(sum(design.size for design in self.designs))),
+            *([("on the list", number(listed))] if listed is not None else []),
+            ("started", self.created),
+        ]
         line = f"{received:,} of {received + waiting:,} labels of this stage are here"
         line += f"; {counted(waiting, 'candidate')} to label next" if waiting else ": all of them"
         # with all of them, what comes after the design: the promise, or why there is none

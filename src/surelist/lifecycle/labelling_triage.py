@@ -201,4 +201,10 @@ class TriageDesign(PrecisionDesign, tag="triage"):
             return super().describe()
         lists = self._lists()
         most = min(len(self.waiting), len(lists.undecided) - lists.accepted.pads)
-        return [*super().describe(), *base.wrapped(f"Left: {counted(most, 'look')} at most.")]
+        return [
+            *super().describe(),
+            *base.wrapped(
+                f"Left: {counted(most, 'look')} at most; they may end at any time, and the promise then "
+                "says how many are left to people."
+            ),
+        ]

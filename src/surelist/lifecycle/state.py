@@ -100,9 +100,9 @@ class Saved(Displayed, Generic[Kept]):
         """``save`` once the block has ended well, for what has to appear before the state counts it."""
         return self._versions.replacing(Path(path), self.dumps())
 
-    def page(self) -> str:
-        """What it says of itself, as an HTML file."""
-        return as_page(type(self).__name__, self._display())
+    def page(self, name: str | None = None) -> str:
+        """What it says of itself, as an HTML file with this name."""
+        return as_page(name or type(self).__name__, self._display())
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

@@ -182,6 +182,8 @@ def _cutoff(cutoff: Cutoff, policy: Policy) -> dict[str, object]:
 
 def _listed(policy: Policy) -> str:
     """Who is shortlisted, in words that go with the table of thresholds."""
+    if policy.of_collection:
+        return f"Nothing is promised of the threshold on other candidates. {wording.THEIR_LIST}"
     if policy.by_rank:
         return f"Shortlisted are {policy_display.listed(policy.cutoffs[0])}, by score."
     if policy.salt_hash is not None:

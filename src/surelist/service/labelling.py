@@ -318,6 +318,12 @@ def shown(me: Session, ident: str) -> dict[str, object]:
     }  # fmt: skip
 
 
+def report(view: View, ident: str) -> str:
+    """The design, the answers that count and what can be promised, as a page of its own."""
+    started, progress = view.labelling(ident).event, view.progress(ident)
+    return run(labelling_record.report, started.state, progress.marks, started.name)
+
+
 class StageLine(NamedTuple):
     """The answers of a stage that count; after a pilot comes another stage of its group."""
 

@@ -6,7 +6,7 @@ The candidates to label are answered in the review workspace; draw and answers a
 from __future__ import annotations
 
 from fastapi import APIRouter
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 
 from surelist.errors import InvalidInput, SurelistError
 from surelist.service import calibrating, drafts, labelling, promise_form, reviewing, wizard
@@ -63,6 +63,11 @@ def start(ident: str, me: Maker) -> Response:
 @work.get("/labellings/{ident}")
 def show_labelling(ident: str, me: Auditor) -> Response:
     return me.show("labelling.html", **labelling.shown(me, ident), actor=me.view.actor)
+
+
+@work.get("/labellings/{ident}/report")
+def report(ident: str, me: Auditor) -> Response:
+    return HTMLResponse(labelling.report(me.view, ident))
 
 
 @work.post("/labellings/{ident}/tell")

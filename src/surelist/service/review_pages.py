@@ -207,7 +207,7 @@ def delete_upload(ident: str, me: Owner) -> Response:
 @router.post("/selections/{ident}/forget")
 def forget(ident: str, me: Reviewer) -> Response:
     """Remove the candidates of a selection before their time. Marks stay on record, notes go."""
-    if me.spool.result(ident) is not None:
+    if me.spool.kept(ident) is not None:
         me.view.forget_list(ident, "deleted by hand").result()
         me.spool.drop(ident)
     return to("/kept")

@@ -228,10 +228,14 @@ def reviews_in(rows: Mapping[str, Sequence[str | None]]) -> dict[str, bool]:
 
 
 def as_csv(marks: Marks, notes: Mapping[str, str], work: Worklist, reviewer: str | None) -> str:
-    """Everyone on the list with what a reviewer may know was said of them, safe for spreadsheets."""
+    """Everyone on the list with all columns and what a reviewer may know was said of them, safe for
+    spreadsheets."""
     out = io.StringIO(newline="")
     writer = csv.writer(out)
-    writer.writerow(["rank", escape_cell(work.names[work.id]), "review", "reviewers", "last", "notes"])
+    header = ["rank", work.names[work.id], "review", "reviewers", "last", "notes"]
+    taken = {name.casefold() for name in header}
+    more = [work.names.index(name) for name in work.shown if name.casefold() not in taken]
+    writer.writerow(map(escape_cell, [*header, *(work.names[at] for at in more)]))
     for start in range(1, work.length + 1, 500):
         for each in work.candidates(range(start, min(start + 500, work.length + 1))):
             status = marks.seen_by(each.id, reviewer)
@@ -239,6 +243,6 @@ def as_csv(marks: Marks, notes: Mapping[str, str], work: Worklist, reviewer: str
             said = "; ".join(f"{m.reviewer}: {'yes' if m.qualified else 'no'}" for m in given)
             last = max((m.at for m in given), default="")
             review, said = (SAID[status], said) if status != "seen" else ("", SAID["seen"])
-            row = [each.id, review, said, last, notes.get(each.id, "")]
+            row = [each.id, review, said, last, notes.get(each.id, ""), *(each.cells[at] for at in more)]
             writer.writerow([each.rank, *map(escape_cell, row)])
     return out.getvalue()

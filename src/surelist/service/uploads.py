@@ -281,9 +281,14 @@ class Spool:
         """A collection that is being labelled, as long as it is kept."""
         return self._read("labelling", ident, KeptList)
 
+    def kept(self, ident: str) -> KeptList | None:
+        """What is kept of candidates under this name: a list, or the collection it comes from."""
+        return self.result(ident) or self.collection(ident)
+
     def results(self) -> list[KeptList]:
-        """All shortlists that are kept, those that go first at the top."""
-        return self._waiting("result", KeptList)
+        """All shortlists and collections that are kept, those that go first at the top."""
+        both = [*self._waiting("labelling", KeptList), *self._waiting("result", KeptList)]
+        return sorted({each.id: each for each in both}.values(), key=lambda each: each.until)
 
     def drafts(self) -> list[Draft]:
         """All uploads that wait for a person, those that go first at the top."""
@@ -307,10 +312,10 @@ class Spool:
     def sweep(self, starting: bool = False) -> list[str]:
         """Remove what is past its time, and at the start whatever a crash left behind.
 
-        Returns the selections whose shortlists were removed.
+        Returns the selections and labellings of whose candidates nothing is left.
         """
         kept: set[Path] = set()
-        removed = []
+        removed = set()
         for file in self.folder.glob("*.json"):
             kind, _, ident = file.stem.partition("-")
             known: Draft | KeptList | None = (
@@ -323,12 +328,12 @@ class Spool:
                 continue
             if known is not None:
                 self._remove(kind, known)
-                removed += [ident] if kind == "result" else []
+                removed |= {ident} if kind != "draft" else set()
             file.unlink(missing_ok=True)
         for file in self.folder.iterdir() if starting else ():
             if file.suffix != ".json" and file not in kept and file.name != LOCK:
                 file.unlink(missing_ok=True)
-        return removed
+        return sorted(ident for ident in removed if self.kept(ident) is None)
 
     @contextmanager
     def _receiving(self, limit: int) -> Iterator[tuple[_Receiver, BinaryIO]]:

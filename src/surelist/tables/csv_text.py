@@ -82,8 +82,11 @@ def origin_of(path: str, header_row: int | None = None) -> Origin:
     encoding = _encoding(start)
     text = start[:_START].decode(encoding, errors="replace").removeprefix("\ufeff")
     lines = io.StringIO(text, newline="")
-    crlf = _first_line(lines).endswith("\r\n")
-    origin = Origin("csv", encoding=encoding, marked=start.startswith(codecs.BOM_UTF8), crlf=crlf)
+    first = _first_line(lines)
+    origin = Origin(
+        "csv", encoding=encoding, marked=start.startswith(codecs.BOM_UTF8), crlf=first.endswith("\r\n"),
+        torn=first.endswith("\r\n") and first.count("\r\n") < first.count("\n"),
+    )  # fmt: skip
     lines.seek(0)
     tab = delimiter_of(path, "")
     if header_row is not None:
@@ -181,6 +184,14 @@ def lines_of(path: str, origin: Origin) -> Iterator[str]:
                 f"{path} begins as {origin.encoding} text and does not go on so: {error.reason}. Save it "
                 "as CSV UTF-8.",
             ) from error
+
+
+def even_lines(lines: Iterator[str]) -> Iterator[str]:
+    """The same rows, each ending in LF; line breaks inside quotes stay what they are."""
+    quoted = False
+    for line in lines:
+        quoted ^= line.count('"') % 2 == 1
+        yield line if quoted or not line.endswith("\r\n") else line[:-2] + "\n"
 
 
 def _no_utf8(line: str, number: int) -> str:
@@ -290,8 +301,10 @@ def _unreadable(path: str, origin: Origin) -> str | None:
                 f"the row that begins in line {line} has quotes that do not match. Double the quotes "
                 "inside quoted values."
             )
+    quoted = False
     for number, text in enumerate(lines_of(path, replace(origin, header=1)), 1):
-        if text.endswith("\n") and text.endswith("\r\n") != origin.crlf:
+        quoted ^= text.count('"') % 2 == 1
+        if not quoted and text.endswith("\n") and text.endswith("\r\n") != origin.crlf:
             here, there = ("LF", "CR LF") if origin.crlf else ("CR LF", "LF")
             return f"line {number} ends in {here} and line 1 in {there}. Save it with one kind of line ends."
     return None

@@ -113,6 +113,7 @@ class Origin(Struct, frozen=True):
     above: tuple[str, ...] = ()
     marked: bool = False  # of a CSV: the mark of UTF-8 at its start, and lines that end in CR LF
     crlf: bool = False
+    torn: bool = False  # its lines end so, and its names hold an LF alone
     not_numbers: Mapping[str, str] = field(default_factory=dict)
     formats: Mapping[str, str] = field(default_factory=dict)  # of a workbook: how columns show numbers
 
@@ -124,7 +125,7 @@ class Origin(Struct, frozen=True):
     @property
     def plain(self) -> bool:
         """Whether engines read the file as it is."""
-        return self.form == "csv" and self.encoding == "utf-8" and self.header == 1
+        return self.form == "csv" and self.encoding == "utf-8" and self.header == 1 and not self.torn
 
     def row(self, number: int) -> int:
         """The spreadsheet row of a data row (from 0); where there is no row of names its row, from 1."""

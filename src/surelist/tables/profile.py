@@ -51,7 +51,8 @@ _NAMES = {
     "score": r"score|prob|pred|rating|rank|risk|likelihood|^wert$|punkte|punktzahl|bewertung|eignung",
     "label": r"label|qualified|eligible|outcome|hired|enrol|relevant|target|positive|decision|result|^y$"
     r"|ergebnis|geeignet|qualifiziert|eingestellt",
-    "id": r"(^|_)id$|^id|candidate|applicant|patient|person|name|email|number|^nr$|nummer|kennung",
+    "id": r"(^|_)id$|^id|candidate|applicant|patient|person|name|email|number|^nr$|nummer|kennung"
+    r"|^doc(no)?$|^uuid$|^key$",
 }
 
 

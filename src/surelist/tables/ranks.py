@@ -96,7 +96,9 @@ class RankedTable:
         by_rank = {rank: found[raw, rank + 1] for rank in asked}
         firsts = {rank: each.first for rank, each in by_rank.items() if each.rows == 1}
         tied = {rank: each for rank, each in by_rank.items() if firsts.get(rank) is None}
-        firsts |= self._among_ties(group, tied) if tied else {}
+        if tied:
+            alone = all(each.rows == 1 for each in tied.values())
+            firsts |= (self._alone if alone else self._among_ties)(group, tied)
         scores = np.array([by_rank[rank].low for rank in asked], dtype=np.float64)
         rows = [firsts[rank] for rank in asked]
         reaching = np.array([by_rank[rank].above + by_rank[rank].rows for rank in asked], dtype=np.int64)
@@ -104,15 +106,27 @@ class RankedTable:
             return RankedRows(np.array(rows, dtype=np.int64), scores, None, reaching)
         return RankedRows(None, scores, rows, reaching)
 
+    def _with_scores(self, group: str | None, asked: dict[int, order.Interval]) -> Frame:
+        values = sorted({each.low for each in asked.values()})
+        zeros = [-0.0, 0.0] if 0.0 in values else []
+        return self._of(self._placed, group).filter(nw.col(SCORE).is_in([*values, *zeros]))
+
+    def _alone(self, group: str | None, asked: dict[int, order.Interval]) -> dict[int, Any]:
+        """Which row is at a rank whose score no other row has."""
+        kept = self._with_scores(group, asked).select(SCORE, ROW if self._ordered else ID)
+        found = self._columns.rows(kept, "fetching the rows around the ranks")
+        by_score = dict(found)
+        same = len(by_score) == len(found) == len(asked)
+        order.require_same_rows(same, self._columns.table)
+        return {rank: by_score[each.low] for rank, each in asked.items()}
+
     def _among_ties(self, group: str | None, tied: dict[int, order.Interval]) -> dict[int, Any]:
         """Which row is at a rank of one score's rows, by their places, of which the lowest is the first.
 
         Places become fractions by a power of two, so that they stay what they are.
         """
         score, zero = nw.col(SCORE), nw.lit(0.0)
-        values = sorted({each.low for each in tied.values()})
-        zeros = [-0.0, 0.0] if 0.0 in values else []
-        frame = self._of(self._placed, group).filter(score.is_in([*values, *zeros]))
+        frame = self._with_scores(group, tied)
         most = sum(self.sizes.values()) if self._ordered else PLACES
         scale = float(1 << most.bit_length())
         named = {

@@ -21,7 +21,15 @@ from surelist import _check as check
 from surelist._names import option
 from surelist.errors import InvalidInput, MissingDependency, SurelistError
 from surelist.tables import excel
-from surelist.tables.csv_text import delimiter_of, explain, lines_of, origin_of, require_whole, sheet_rows
+from surelist.tables.csv_text import (
+    delimiter_of,
+    even_lines,
+    explain,
+    lines_of,
+    origin_of,
+    require_whole,
+    sheet_rows,
+)
 from surelist.tables.engines import ENGINES, Engine, Files, Frame, engine_of, is_remote, reader_of
 from surelist.tables.engines.duckdb import DuckDB
 from surelist.tables.hints import NO_HINTS, NOT_A_FILE, Hints, Origin
@@ -244,7 +252,7 @@ def _open_path(source: str, engine: str, spark_master: str | None, hints: Hints)
     duck = DuckDB()
     reader: Engine = duck
     if not all(each.plain for each in origins):
-        _require_duckdb(source, engine, "no UTF-8 text")
+        _require_duckdb(source, engine, "no plain UTF-8 text")
         copies = _decoded(paths, origins, folder or Path(source).parent, duck.folder())
         files = replace(files, paths=copies)
     elif form == "json":
@@ -270,7 +278,7 @@ def _decoded(paths: Sequence[str], origins: Sequence[Origin], above: Path, folde
     for path, origin, copy in zip(paths, origins, copies, strict=True):
         copy.parent.mkdir(parents=True, exist_ok=True)
         with copy.open("w", encoding="utf-8", newline="") as out:
-            out.writelines(lines_of(path, origin))
+            out.writelines(even_lines(lines_of(path, origin)))
     return list(map(str, copies))
 
 

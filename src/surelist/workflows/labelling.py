@@ -206,12 +206,12 @@ def start_validation(table: Path, state: Path, *, decided: str, **options: Any) 
     return test
 
 
-def report(test: StopTest | Validation, output: Path) -> None:
-    """What a test says of itself as one HTML page."""
+def write_report(work: Asking, output: Path) -> None:
+    """What a labelling or a test says of itself as one HTML page."""
     if output.suffix.lower() != ".html":
         raise InvalidInput("output", expected="a name ending in .html", got=repr(output.name))
     with writing(output) as temporary:
-        temporary.write_text(test.page(), encoding="utf-8")
+        temporary.write_text(work.page(), encoding="utf-8")
 
 
 def _tell_in_order(

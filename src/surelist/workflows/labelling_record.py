@@ -124,6 +124,11 @@ def _status(work: Labelling) -> LabellingStatus:
     )
 
 
+def report(text: str, marks: str, name: str) -> str:
+    """What it says of itself as one HTML page."""
+    return resumed(text, marks).page(name)
+
+
 def write_list(text: str, marks: str, collection: Path, output: Path) -> int:
     """The certified list of the collection itself, with all columns; returns its length."""
     work = resumed(text, marks)
@@ -150,6 +155,6 @@ def write_stage(text: str, marks: str, collection: Path, output: Path) -> int:
 
 
 __all__ = [
-    "ROW", "LabellingStatus", "Told", "answered_row", "begin", "correct", "corrected", "resumed", "status",
-    "told", "write_list", "write_stage",
+    "ROW", "LabellingStatus", "Told", "answered_row", "begin", "correct", "corrected", "report", "resumed",
+    "status", "told", "write_list", "write_stage",
 ]  # fmt: skip
