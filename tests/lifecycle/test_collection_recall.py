@@ -25,7 +25,15 @@ from surelist.bounds.collection_lists import (
 )
 from surelist.bounds.control_sample import control_rule
 from surelist.lifecycle.labelling_design import Sample, Stage
-from surelist.lifecycle.labelling_recall import FIRST, SECOND, UNIFORM, RecallDesign, at_best
+from surelist.lifecycle.labelling_ranked import Curve, pilot_bins, pilot_ranks
+from surelist.lifecycle.labelling_recall import (
+    FIRST,
+    SECOND,
+    UNIFORM,
+    RecallDesign,
+    at_best,
+    chance_to_certify,
+)
 
 UNTIED = [9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0]
 TIED = [9.0, 7.0, 7.0, 7.0, 5.0, 3.0, 3.0, 3.0]
@@ -300,3 +308,28 @@ def test_a_collection_in_which_nobody_qualifies_is_refused_as_that():
     work.tell(rows := work.ask(), np.zeros(len(rows)))
     with pytest.raises(sl.NotCertifiable, match="nobody is qualified: there is no share to keep"):
         _ = work.policy
+
+
+def pilot_of(size, labels, truth) -> Curve:
+    ranks = pilot_ranks(0, size, labels // 20, pilot_bins(size, labels), np.random.default_rng(0))
+    return Curve.of(size, labels, ranks, truth[ranks])
+
+
+def test_the_chance_that_one_sample_certifies_follows_how_many_qualify():
+    """30 of 3,000 at a recall of .9 from 600 labels are too few, 60 may do, 600 do for sure."""
+    share, ranks = Fraction(9, 10), np.arange(3000)
+    chances = [
+        chance_to_certify(pilot_of(3000, 600, ranks < good), 570, share, 0.1) for good in (30, 60, 600)
+    ]
+    assert chances == sorted(chances)
+    assert chances[0] < 0.2 < 0.99 < chances[-1]
+    none = pilot_of(3000, 600, ranks < 0)
+    assert chance_to_certify(none, 570, share, 0.1) < 0.1
+    assert chance_to_certify(none, 2970, share, 0.1) > 0.99  # everyone is labelled
+    assert (
+        chance_to_certify(pilot_of(3000, 600, ranks < 600), 570, Fraction(1), 0.1) == 0
+    )  # no number would do
+    most = pilot_of(
+        10**6, 10**6, np.arange(10**6) < 10**5
+    )  # 50,000 labels of a pilot: some of them are enough
+    assert chance_to_certify(most, 1000, share, 0.1) > 0.99

@@ -24,7 +24,7 @@ from surelist._files import hold
 from surelist._scalars import as_fraction
 from surelist.bounds import collection_lists as lists
 from surelist.bounds.control_sample import block_drop, control_rule
-from surelist.lifecycle.block_design import require_enough
+from surelist.lifecycle.block_design import Family, likely_curves, require_enough
 from surelist.lifecycle.labelling_design import (
     NOBODY,
     BlockDraws,
@@ -48,8 +48,10 @@ PILOT = 0.05  # of the labels
 HITS = np.arange(30)  # that may be allowed below the cut
 CHANCES = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
 SHARES = (0.1, 0.2, 0.35, 0.5, 0.65, 0.8)  # of the labels left, for the first draw
-MARGIN = 1.2  # times the hits that certify anything have to be expected of one uniform sample
-PREFERRED = 2.0  # one uniform sample is taken up to this multiple of what two draws are expected to list
+SHORTER = 0.8  # of the list to expect of two draws: that of one uniform sample that certifies
+HOPELESS = 0.1  # chance that one uniform sample certifies, up to which it is not taken
+ENOUGH = 2000  # labels of a pilot, to see how many qualify
+STEEP = Family((-16, 4, 41), (-0.3, 8, 25), (-3, 4), (2, 2.5), (1.0, 0.5, 0.2))
 
 
 class RecallDesign(RankedDesign, tag="control"):
@@ -90,7 +92,9 @@ class RecallDesign(RankedDesign, tag="control"):
         if self.stages[-1].name == FIRST:
             return self._draws.second(curve, left)
         first = plan_first(curve, self.sizes[:-1:6], left, share, alpha)
-        if expected_uniform(curve, left, share, self.alpha) < PREFERRED * first.expected:
+        certain, everyone = chance_to_certify(curve, left, share, self.alpha), self.size - self.labels
+        gained = certain * (everyone - SHORTER * first.expected)
+        if certain > HOPELESS and gained > everyone - first.expected:
             return self.drawn(UNIFORM, len(self.sizes) - 1, left)
         return self.drawn(FIRST, self.sizes.index(first.end), first.labels)
 
@@ -309,18 +313,18 @@ class Tail(Struct, frozen=True):
         return np.asarray(np.interp(-wanted, -self.below, self.ranks))
 
 
-def expected_uniform(curve: Curve, left: int, share: Fraction, alpha: float) -> float:
-    """Of one uniform sample of everyone who is not labelled; infinite where it is not likely to certify."""
-    tail, free = Tail.of(curve), curve.size - len(curve.ranks)
-    rate = left / max(1, free)
-    hits = rate * max(0.0, float(tail.below[0]) - curve.found)
-    drops = np.array(control_rule(free, min(left, free), share, alpha, curve.found).drops)
-    if drops[int(hits / MARGIN)] < 0:
-        return float("inf")
-    spread = special.ndtri(CHANCES) * np.sqrt(hits * (1 - rate))
-    drop = drops[np.clip(hits + spread, 0, len(drops) - 1).astype(np.int64)]
-    cut = tail.cut(special.gammaincinv(np.maximum(drop, 0) + 1, CHANCES[:, None]) / rate)
-    return float(np.mean(np.where(drop < 0, curve.size, cut * (1 - rate) + hits)))
+def chance_to_certify(curve: Curve, left: int, share: Fraction, alpha: float) -> float:
+    """That one uniform sample of everyone who is not labelled yet certifies anything, about."""
+    free = curve.size - len(curve.ranks)
+    needed = control_rule(free, min(left, free), share, alpha, curve.found, hits=0).needed
+    if needed is None:
+        return 0.0
+    some = slice(None, None, 1 + len(curve.ranks) // ENOUGH)
+    weights, held = likely_curves((curve.ranks[some] + 0.5) / curve.size, curve.good[some], STEEP)
+    rate = min(left / free, 1.0)
+    hits = rate * np.maximum(0.0, held[:, -1] * curve.size - curve.found)
+    spread = np.sqrt(np.maximum(hits * (1 - rate), 0.1))
+    return float(weights @ special.ndtr((hits - needed + 0.5) / spread))
 
 
 def best_allowed(
