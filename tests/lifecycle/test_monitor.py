@@ -286,7 +286,7 @@ def test_promises_that_no_alarm_watches_are_refused_with_those_that_are():
     scores, labels = next(simulated_pools.pools(np.random.default_rng(0), 1, size=3000))
     whole = sl.calibrate(scores, labels, sl.NextPool(k=1), pools=np.arange(3000) // 50)
     with pytest.raises(
-        sl.InvalidInput, match="cannot be watched; those that are watched are averages in pools"
+        sl.InvalidInput, match="cannot be watched. What can be: averages in pools"
     ):
         sl.Monitor(whole)
     both = sl.calibrate(scores, labels, [sl.Expected(5, 100), sl.Recall(0.5)])

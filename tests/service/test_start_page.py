@@ -8,8 +8,19 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from surelist import Expected, PerPool, Recall, calibrate, examples
-from surelist.service import wizard
+from surelist import (
+    Budget,
+    Expected,
+    NextPool,
+    PerPool,
+    Precision,
+    Recall,
+    ThisList,
+    Triage,
+    calibrate,
+    examples,
+)
+from surelist.service import promise_form, wizard
 from surelist.service.record.events import PolicyDescribed, PolicySaved
 from surelist.service.record.verify import verify
 from tests.helpers.service import close, csv_text
@@ -132,13 +143,27 @@ def test_a_promise_is_asked_again_of_fresh_rows(team):
         (Expected(4.5, 80), {"promise": "expected", "k": "4.5", "pool_size": "80"}),
         (PerPool(2, 100), {"promise": "per-pool", "k": "2", "pool_size": "100"}),
         (Recall(0.9), {"promise": "recall", "share": "90"}),
+        (Precision(0.3, start=0.1), {"promise": "precision", "precision": "30", "start": "10"}),
+        (Precision(0.3), {"promise": "precision", "precision": "30", "start": ""}),
+        (Triage(0.5, reject=0.9), {"promise": "triage", "accept": "50", "reject": "90", "reject_recall": ""}),
+        (Triage(0.5, reject_recall=0.7), {"promise": "triage", "reject": "", "reject_recall": "70"}),
+        (Budget(10, 100), {"promise": "budget", "budget": "10", "pool_size": "100"}),
+        (NextPool(k=1), {"promise": "next-pool", "k": "1"}),
+        (NextPool(recall=0.5, by="rank"), {"promise": "pool-recall", "share": "50", "by": "rank"}),
         (PerPool(2, (100, 200)), None),
+        ([Recall(0.5), Expected(2, 100)], None),
+        (ThisList(50), None),
     ],
 )
 def test_what_a_form_takes_over(target, asked):
-    rows = examples.population(np.random.default_rng(0), 2000)
-    policy = calibrate(*rows, target, alpha=0.2)
-    taken = wizard.asked_like(policy)
+    rng = np.random.default_rng(0)
+    rows, others = examples.population(rng, 2000), examples.population(rng, 3000)[0]
+    more: dict[str, object] = (
+        {"unlabelled": others} if isinstance(target, (Precision, Triage, Budget, ThisList)) else {}
+    )
+    more |= {"pools": np.arange(2000) // 40} if isinstance(target, NextPool) else {}
+    policy = calibrate(*rows, target, alpha=0.2, **more)
+    taken = promise_form.asked_like(policy)
     if asked is None:
         assert taken is None
     else:
@@ -163,3 +188,14 @@ def test_a_form_that_did_not_work_leads_back_to_its_page(team, came_from, back):
     links = re.findall(r'href="([^"]*)">Back<', sent.text)
     assert links == ([] if back is None else [back])
     assert "secret" not in sent.text
+
+
+def test_a_promise_that_the_form_does_not_have_is_not_said_to_be_taken_over(team):
+    rows = csv_text(2000, labelled=True)
+    query = {"promise": "recall", "share": 0.5, "false_positive": 0.01, "false_negative": 0.05}
+    made = team.ann.client.post("/api/v1/calibrate", params=query, content=rows, headers=CSV)
+    assert made.status_code == 201, made.text
+    page = team.ann.get(f"/policies/{made.json()['hash']}").text
+    assert "Same promise, fresh rows" not in page
+    assert "As a campaign" not in page
+    assert "is taken over" not in team.ann.get(f"/new?like={made.json()['hash']}").text

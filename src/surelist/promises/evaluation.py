@@ -213,6 +213,8 @@ def evaluate(
     kept = [_kept(None, everyone, everyone)]
     whole = policy.group_rows == "all"
     for name, mask in members.items():
+        if policy.common and name == check.EVERYONE:
+            continue  # they come first
         seen = everyone.of(mask)
         kept.append(_kept(name, seen, everyone if whole else seen))
     enough = kept_by_pool(policy, everyone, members)

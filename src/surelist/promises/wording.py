@@ -287,12 +287,13 @@ def two_lines(policy: Certificate) -> TwoLines:
 
 
 def _what(policy: Certificate) -> str:
-    claims = [cutoff.proof.plainly(cutoff, policy) for cutoff in policy.cutoffs]
+    cutoffs = sorted(policy.cutoffs, key=lambda each: policy.group_of(each) is not None)  # everyone first
+    claims = [cutoff.proof.plainly(cutoff, policy) for cutoff in cutoffs]
     if not policy.grouped:
         return ", and ".join(claims)
     shown = [
         said if policy.group_of(each) is None else f"for group {each.group!r}, {said}"
-        for each, said in zip(policy.cutoffs[:SHOWN], claims, strict=False)
+        for each, said in zip(cutoffs[:SHOWN], claims, strict=False)
     ]
     more = len(claims) - SHOWN
     return "; ".join(shown) + (f"; and so on for {count(more)} more" if more > 0 else "")

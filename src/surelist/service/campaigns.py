@@ -53,6 +53,8 @@ def terms_like(policy: Policy) -> tuple[float, float, float] | None:
     rate, size = target.rate, target.pool
     if len(policy.cutoffs) > 1 or not proved_from(target, "campaign") or rate is None or size is None:
         return None
+    if policy.cutoffs[0].proof.unjudged:  # rests on an assumption that a campaign does not take
+        return None
     return float(rate * Fraction(size)), size, policy.alpha
 
 

@@ -37,7 +37,7 @@ work = Working(router)
 def upload_past(me: Uploader) -> Response:
     draft = stored(me, past=True)
     if like := me.said("like"):
-        me.spool.note(draft, asked=wizard.asked_like(me.view.policy(like).policy))
+        me.spool.note(draft, asked=promise_form.asked_like(me.view.policy(like).policy))
     return to(f"/drafts/{draft.id}")
 
 

@@ -21,6 +21,7 @@ from surelist.service import (
     downloading,
     jobs,
     policy_watch,
+    promise_form,
     reviewing,
     start_page,
     visitor,
@@ -88,7 +89,11 @@ def _worklist(me: Visitor) -> Response:
 def new_policy(me: Maker, like: str | None = None) -> Response:
     """Begin a policy; ``like`` takes over the promise of another one."""
     saved = me.view.policy(like) if like else None
-    taken = saved and {"hash": saved.hash, "name": saved.name, "promise": saved.policy.two_lines.what}
+    taken = (
+        saved
+        and promise_form.asked_like(saved.policy)
+        and {"hash": saved.hash, "name": saved.name, "promise": saved.policy.two_lines.what}
+    )
     return me.show("home.html", like=taken)
 
 
@@ -119,6 +124,7 @@ def policy(digest: str, me: Viewer) -> Response:
     return me.show(
         "policy.html", policy=answers.policy(saved), saved=saved, evidence=evidence,
         as_campaign=campaigns.terms_like(saved.policy) is not None,
+        again=promise_form.asked_like(saved.policy) is not None,
         charts=promise_charts(evidence, saved.policy), cutoffs=cutoffs_of(saved.policy),
         common=common_of(saved.policy), actor=me.view.actor,
         life=policy_watch.life(me.view, saved), in_use=saved.in_use,

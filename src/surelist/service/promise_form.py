@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple, get_args, get_origin
 
+import msgspec
 from msgspec.structs import replace
 from starlette.datastructures import FormData
 
@@ -21,6 +22,7 @@ from surelist.promises import kinds
 from surelist.promises.conditions import Conditions
 from surelist.promises.grammar import drawn_labels, one_target, roles_of, target_asked, terms_of
 from surelist.promises.options import Option, Share, WholeShare
+from surelist.promises.policy import Policy
 from surelist.promises.promise import PageChoice, Promise
 from surelist.promises.proved import proof_of
 from surelist.promises.terms import Targets
@@ -83,6 +85,10 @@ class Part(NamedTuple):
     def percent(self) -> bool:
         """Whether a share is typed in percent."""
         return self.option is not None and self.option.kind in (Share, WholeShare)
+
+    def shown_as(self, value: float | None) -> str:
+        """A number as a person would type it."""
+        return "" if value is None else f"{100 * value if self.percent else value:.10g}"
 
     def read(self, fields: Mapping[str, str]) -> float:
         """What a person typed."""
@@ -164,6 +170,36 @@ def shown_of(columns: ChosenColumns, asked: AskedPromise | None) -> AskedPromise
         family = next((each.family for each in every if each.name == fields["promise"]), None)
         fields["promise"] = next((each.name for each in offered if family and each.family == family), "")
     return replace(asked, fields=fields)
+
+
+def asked_like(policy: Policy) -> AskedPromise | None:
+    """A policy's promise as the form holds it, to be asked of other rows; None where the form has no such."""
+    target, first = policy.cutoffs[0].target, msgspec.to_builtins(policy.cutoffs[0].target)
+    assumed = any(cutoff.proof.unjudged for cutoff in policy.cutoffs)
+    said = ((each, [part for part in parts(type(target), each.words) if part.name]) for each in target.page)
+    fitting = (
+        (choice, numbers)
+        for choice, numbers in said
+        if all(first.get(each.field) is not None or each.optional for each in numbers)
+        and all(first.get(name) == value for name, value in choice.sets.items())
+    )
+    if policy.several or assumed or not target.one_threshold or not (found := next(fitting, None)):
+        return None
+    choice, typed = found
+    fields = {
+        **DEFAULTS, "promise": choice.name, "alpha": f"{100 * policy.alpha:.10g}",
+        "rule": "exact", "purpose": policy.purpose or "",
+        "cutoff": "own" if policy.grouped and not policy.common else DEFAULTS["cutoff"],
+    }  # fmt: skip
+    fields |= {each.name: each.shown_as(first.get(each.field)) for each in typed}
+    ticked = ticks([Offer(type(target), choice)])
+    fields |= {name: value for name, value, _ in ticked if first.get(name) == value}
+    if not policy.grouped or first.get("k") is None:
+        return AskedPromise(fields)
+    numbers = {str(cutoff.group): msgspec.to_builtins(cutoff.target)["k"] for cutoff in policy.cutoffs}
+    shown = {name: f"{float(k):.10g}" for name, k in numbers.items()}
+    fields["all"] = shown.pop(EVERYONE, "") if policy.common else ""
+    return AskedPromise(fields, shown)
 
 
 def request_of(columns: ChosenColumns, asked: AskedPromise, *, others: bool) -> CalibrationRequest:

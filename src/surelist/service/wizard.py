@@ -10,7 +10,7 @@ from msgspec import Struct
 from starlette.datastructures import FormData
 
 from surelist import _numerals as numerals
-from surelist._check import EVERYONE, DecimalMark
+from surelist._check import DecimalMark
 from surelist._names import OptionNames
 from surelist.errors import InvalidInput
 from surelist.promises.policy import Policy
@@ -172,27 +172,6 @@ def audit_asked(offer: AuditOffer | None, form: FormData, ident: str | None) -> 
             "ids. Choose their column, or do not let this pool count.",
         )
     return offer.fixed or share_in(str(form.get("audit_rate") or ""), "audit_rate", "the share to review")
-
-
-def asked_like(policy: Policy) -> AskedPromise | None:
-    """A policy's promise as the form holds it, to be asked of other rows; None where the form has no such."""
-    targets = [cutoff.target for cutoff in policy.cutoffs]
-    kind = targets[0].kind
-    if policy.several or not any(each.by_group for each in targets[0].page) or not targets[0].one_threshold:
-        return None
-    fields = {
-        **DEFAULTS, "promise": kind, "alpha": f"{100 * policy.alpha:.10g}",
-        "rule": "exact", "purpose": policy.purpose or "",
-        "cutoff": "own" if policy.grouped and not policy.common else DEFAULTS["cutoff"],
-    }  # fmt: skip
-    first = msgspec.to_builtins(targets[0])
-    if "share" in first:
-        return AskedPromise({**fields, "share": f"{100 * float(first['share']):.10g}"})
-    fields |= {name: f"{float(first[name]):.10g}" for name in ("k", "pool_size")}
-    numbers = {str(cutoff.group): msgspec.to_builtins(cutoff.target)["k"] for cutoff in policy.cutoffs}
-    shown = {name: f"{float(k):.10g}" for name, k in numbers.items()} if policy.grouped else {}
-    fields["all"] = shown.pop(EVERYONE, "") if policy.common else ""
-    return AskedPromise(fields, shown)
 
 
 def _facts(saved: SavedPolicy) -> dict[str, str]:

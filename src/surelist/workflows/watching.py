@@ -165,7 +165,10 @@ _ANYWHERE = OptionNames({"rule": None, "audit_rate": None})  # goes on record, w
 def cannot_be_watched(policy: Policy, audit_rate: float | None = None) -> str | None:
     """Why no alarm watches this promise; None where one does."""
     if policy.common:
-        return "it is made to groups, and its lists without them: count reviews by group, with Monitor"
+        return (
+            "it is made to groups, and pools come without them. Count reviews by group, with Monitor in "
+            "Python."
+        )
     try:
         Monitor(policy, ALPHA, audit_rate=audit_rate)
     except InvalidInput as error:
