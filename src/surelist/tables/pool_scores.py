@@ -118,9 +118,9 @@ def _sums(columns: Columns, marks: Marks, thresholds: Mapping[str | None, float]
     for group, scores in marks.items():
         member = columns.member(group)
         frame = columns.frame if member is None else columns.frame.filter(member)
-        frame = frame.select(**{PLACE: columns.usable, SCORE: columns.score})
-        compared = (thresholds.get(group, 0.0), *scores)
-        frames.append(columns.table.engine.compared(frame, PLACE, SCORE, compared, scores))
+        score, at_least = columns.score, (thresholds.get(group, 0.0), *scores)
+        found = [columns.usable, *(score >= each for each in at_least), *(score > each for each in scores)]
+        frames.append(frame.select(**{f"{PLACE}{at}": each.sum() for at, each in enumerate(found)}))
 
     def read(rows: Sequence[Rows]) -> PoolScores:
         sizes: Sizes = {}

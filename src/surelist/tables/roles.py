@@ -87,7 +87,8 @@ def find_columns(table: Table, **names: str | None) -> Columns:
         roles["label"], roles["label_missing"] = _label(table, numeric["label"], schema)
     if "group" in wanted:
         roles["group"] = name_expression(table, wanted["group"], schema, "group")
-        roles["group_type"] = _type_of_names(schema[wanted["group"]])
+        kind = schema[wanted["group"]]
+        roles["group_type"] = nw.String() if kind in (nw.Categorical, nw.Enum) else kind
     if "id" in wanted:
         roles["ident"] = name_expression(table, wanted["id"], schema, "id").cast(nw.String)
     if "pool" in wanted:
@@ -206,10 +207,6 @@ def _label(table: Table, name: str, schema: dict[str, DType]) -> tuple[nw.Expr, 
         got=f"a column of type {kind}",
         remedy="Convert it first.",
     )
-
-
-def _type_of_names(kind: DType) -> DType:
-    return nw.String() if kind in (nw.Categorical, nw.Enum) else kind
 
 
 def name_expression(table: Table, name: str, schema: dict[str, DType], role: str) -> nw.Expr:

@@ -173,7 +173,7 @@ def open_table(
         table = _open_frame(source)
     _require_place(hints, table.origin.form, table.name)
     _require_names(table)
-    if not table.file and not table.engine.is_called(engine):
+    if not table.file and engine not in ("auto", table.engine.name):
         raise InvalidInput(
             "engine",
             f"a {table.name} is asked where it is; {option('engine', engine)} is for files. Leave it out.",

@@ -95,10 +95,6 @@ class Engine(ABC):
     few = 1 << 17  # rows that may be brought back at a time
     errors: tuple[type[Exception], ...] = ()  # what it raises when data cannot be read
 
-    def is_called(self, name: str) -> bool:
-        """Whether a user who asks for this engine name is asking for this engine."""
-        return name in ("auto", self.name)
-
     def column(self, name: str) -> str:
         """What a column that people call so is called in its frames."""
         return name
@@ -176,13 +172,6 @@ class Engine(ABC):
     @abstractmethod
     def write(self, frame: Frame, output: str, form: str, delimiter: str) -> None:
         """Write ``csv``, ``json`` (lines) or ``parquet`` under ``output``, complete or not at all."""
-
-    def compared(
-        self, frame: Frame, flag: str, column: str, at_least: Sequence[float], above: Sequence[float]
-    ) -> Frame:
-        """One row: how often ``flag`` is true, and how many numbers of a column reach and exceed each of
-        these."""
-        raise NotImplementedError("counts first, then writes")
 
     def write_beside(self, frame: Frame, output: str, form: str, delimiter: str, beside: Beside) -> None:
         """As ``write``, in one pass with other queries."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 import narwhals as nw
@@ -98,17 +97,6 @@ class Polars(Engine):
 
     def write(self, frame: Frame, output: str, form: str, delimiter: str) -> None:
         self.write_beside(frame, output, form, delimiter, Beside((), lambda rows: None))
-
-    def compared(
-        self, frame: Frame, flag: str, column: str, at_least: Sequence[float], above: Sequence[float]
-    ) -> Frame:
-        import polars as pl
-
-        number = pl.col(column)
-        found = [pl.col(flag), *(number >= each for each in at_least), *(number > each for each in above)]
-        return nw.from_native(
-            frame.to_native().select(each.sum().alias(str(at)) for at, each in enumerate(found))
-        )
 
     def write_beside(self, frame: Frame, output: str, form: str, delimiter: str, beside: Beside) -> None:
         import polars as pl
