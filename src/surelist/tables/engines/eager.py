@@ -8,8 +8,7 @@ import narwhals as nw
 import numpy as np
 
 from surelist.filters import ranks_within
-from surelist.tables.engines.base import PLAIN, Engine, Files, Frame, is_missing, plain, tie_digits, unpacked
-from surelist.tables.numbers import NumberStyle
+from surelist.tables.engines.base import Engine, Frame, is_missing, plain, tie_digits, unpacked
 
 
 class Eager(Engine):
@@ -18,19 +17,8 @@ class Eager(Engine):
     name = "eager"
     lazy = False
 
-    def scan(self, files: Files) -> Frame:
-        raise NotImplementedError("files are read by the other engines")
-
     def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
         return [plain(row) for row in frame.rows()]
-
-    def _collect(self, frame: Frame) -> Frame:
-        return frame
-
-    def with_numbers(
-        self, frame: Frame, column: str, alias: str, *, label: bool, style: NumberStyle = PLAIN
-    ) -> Frame:
-        raise NotImplementedError("only files have columns of text to be parsed")
 
     def with_hashes(self, frame: Frame, column: str, key: str) -> Frame:
         texts = frame[column].to_list()
@@ -48,9 +36,6 @@ class Eager(Engine):
         pools = np.unique(np.asarray(frame[within].to_list()), return_inverse=True)[1]
         ranks = ranks_within(values, pools.astype(np.int64))
         return frame.with_columns(nw.new_series(column, ranks, nw.Float64, backend=frame.implementation))
-
-    def numbered(self, frame: Frame, alias: str) -> Frame:
-        return frame.with_row_index(alias)
 
     def write(self, frame: Frame, output: str, form: str, delimiter: str) -> None:
         native, kind = frame.to_native(), frame.implementation
