@@ -361,6 +361,18 @@ def test_policy_of_a_campaign_is_a_policy(tmp_path):
             sl.Policy.load(path)
 
 
+def test_a_campaign_s_own_rows_are_not_taken_for_rows_that_its_policy_never_saw():
+    import polars as pl
+
+    rng = np.random.default_rng(3)
+    scores = rng.random(400)
+    labels = rng.random(400) < scores
+    policy = sl.Campaign(scores, labels, sl.Expected(5, 50)).policy
+    shuffled = pl.DataFrame({"score": scores[::-1], "qualified": labels[::-1]})
+    with pytest.raises(sl.InvalidInput, match="these are the rows the policy was calibrated on"):
+        sl.evaluate_table(shuffled, policy, score="score", label="qualified")
+
+
 def test_a_restart_after_every_step_changes_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(_score_counts, "LIMIT", 60)
     monkeypatch.setattr(_score_counts, "GRID", 30)
