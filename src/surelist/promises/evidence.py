@@ -6,6 +6,7 @@ anything may depend on anything [theory: pools].
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -200,6 +201,11 @@ def rows_fingerprint(scores: Floats, labels: Column) -> str | None:
     usable = np.isfinite(scores)
     kept, good = scores[usable], (labels == 1)[usable]
     return summarise_arrays(kept, kept[good], []).fingerprint if len(kept) else None
+
+
+def scores_fingerprint(scores: Floats) -> str:
+    """SHA-256 of a pool's scores, in any order."""
+    return hashlib.sha256(np.sort(scores).astype("<f8").tobytes()).hexdigest()
 
 
 class PoolRows(Struct, frozen=True, eq=False):

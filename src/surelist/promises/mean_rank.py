@@ -6,7 +6,6 @@ fixed before the calibration rows, so it costs no alpha.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
@@ -19,7 +18,7 @@ from surelist import _check as check
 from surelist._arrays import Floats
 from surelist._files import hold, parse, writing
 from surelist.errors import InvalidInput, PolicyFileError
-from surelist.promises.evidence import hold_rows
+from surelist.promises.evidence import hold_rows, scores_fingerprint
 
 FORMAT = 1
 KNOTS = 10_000  # scores that are kept of each column; ranks between them are interpolated
@@ -38,7 +37,7 @@ class Ranks(Struct, frozen=True, forbid_unknown_fields=True):
         values, counts = np.unique(column, return_counts=True)
         below = (np.cumsum(counts) - counts / 2) / len(column)
         kept = np.unique(np.linspace(0, len(values) - 1, min(len(values), KNOTS)).round().astype(np.int64))
-        return cls(tuple(values[kept].tolist()), tuple(below[kept].tolist()), _fingerprint(column))
+        return cls(tuple(values[kept].tolist()), tuple(below[kept].tolist()), scores_fingerprint(column))
 
     def refuse_own(self, column: Floats) -> None:
         """Refuse scores that the ranks were made from; some of them among others where none was tied."""
@@ -48,7 +47,7 @@ class Ranks(Struct, frozen=True, forbid_unknown_fields=True):
             (places + 0.5) / rows, self.shares, rtol=0, atol=1e-12
         )
         own = untied and hold_rows(np.array(self.scores), column)
-        if own or _fingerprint(column) == self.fingerprint:
+        if own or scores_fingerprint(column) == self.fingerprint:
             raise InvalidInput(
                 "scores",
                 "they hold scores that the ranks were made from. Give those of other candidates.",
@@ -191,7 +190,3 @@ def _columns(scores: Mapping[object, object]) -> dict[str, Floats]:
         check.require_length(column, len(first), f"scores of {name!r}")
     check.require_rows(first, "scores")
     return columns
-
-
-def _fingerprint(column: Floats) -> str:
-    return hashlib.sha256(np.sort(column).tobytes()).hexdigest()

@@ -16,7 +16,7 @@ from surelist.filters import LISTS as LISTS
 from surelist.filters import LOOK as LOOK
 from surelist.lifecycle.monitor import Monitor, Standing
 from surelist.lifecycle.reviewed import coins
-from surelist.promises.kinds.false_share import scores_fingerprint
+from surelist.promises.evidence import scores_fingerprint
 from surelist.promises.policy import Policy
 from surelist.tables.arrays import read_columns
 from surelist.tables.output import refuse_columns, rows_at, write_sheet

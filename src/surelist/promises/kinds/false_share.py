@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from typing import Annotated
 
@@ -16,7 +15,8 @@ from surelist._numerals import of_every
 from surelist.bounds.precision import false_share_rank
 from surelist.promises import phrases
 from surelist.promises.conditions import BESIDE, Proved
-from surelist.promises.evidence import Evidence
+from surelist.promises.curve import count_at_least
+from surelist.promises.evidence import Evidence, scores_fingerprint
 from surelist.promises.options import SHARE
 from surelist.promises.phrases import counted, number, percent
 from surelist.promises.promise import About, Level, Promise, Proof
@@ -58,8 +58,8 @@ class FalseShare(Promise, tag="false-share", frozen=True):
 
     def certify(self, evidence: Evidence, level: Level, most: float = math.inf) -> Certified:
         pool = evidence.require_others()
-        ordered, unqualified = np.sort(pool)[::-1], np.sort(evidence.scores[~evidence.good])
-        above = len(unqualified) - np.searchsorted(unqualified, ordered)
+        ordered = np.sort(pool)[::-1]
+        above = count_at_least(evidence.scores[~evidence.good], ordered)
         listed = false_share_rank(above, evidence.rows, check.as_fraction(self.share, "share"))
         if listed == 0:
             raise refuse(
@@ -133,8 +133,3 @@ class ConformalList(OfThisPool, tag="false-share", frozen=True):
 
     def whom(self, policy: Certificate) -> str:
         return "It is about lists of this one pool, on average over all that was left to chance."
-
-
-def scores_fingerprint(scores: Floats) -> str:
-    """SHA-256 of a pool's scores, in any order."""
-    return hashlib.sha256(np.sort(scores).astype("<f8").tobytes()).hexdigest()

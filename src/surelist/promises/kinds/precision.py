@@ -24,7 +24,7 @@ from surelist.bounds.precision import chances, passing
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.promises import phrases
 from surelist.promises.conditions import BESIDE, SEVERAL, Proved
-from surelist.promises.curve import CurveRows, PromiseCurve
+from surelist.promises.curve import CurveRows, PromiseCurve, count_at_least
 from surelist.promises.evidence import Evidence
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.options import SHARE, share_option
@@ -196,9 +196,7 @@ class Tested(Struct, frozen=True):
 
     @classmethod
     def of(cls, scores: Floats, right: Mask, thresholds: Floats, share: float) -> Tested:
-        ordered, hits = np.sort(scores), np.sort(scores[right])
-        listed = len(ordered) - np.searchsorted(ordered, thresholds)
-        held = len(hits) - np.searchsorted(hits, thresholds)
+        listed, held = (count_at_least(each, thresholds) for each in (scores, scores[right]))
         return cls(listed, held, chances(listed, held, share))
 
 

@@ -22,8 +22,9 @@ from surelist.drawing import axes
 from surelist.errors import InvalidInput, PoolWarning
 from surelist.promises import phrases
 from surelist.promises.conditions import Proved
-from surelist.promises.evidence import Evidence, require_others
-from surelist.promises.kinds.false_share import OfThisPool, scores_fingerprint
+from surelist.promises.curve import count_at_least
+from surelist.promises.evidence import Evidence, require_others, scores_fingerprint
+from surelist.promises.kinds.false_share import OfThisPool
 from surelist.promises.options import LIST_SIZE, SHARE
 from surelist.promises.phrases import counted, number, percent, qualified
 from surelist.promises.pool_checks import GAP, LEVEL
@@ -306,12 +307,12 @@ def curve_of_best(
     others = check.as_scores(pool, "pool")
     check.require_rows(others, "pool")
     require_others(rows[rows >= others.min()], others, "pool")
-    ordered, size = np.sort(others), candidates or len(others)
+    size = candidates or len(others)
     doubt = _doubt(rows, others, size)
     if doubt is not None:
         warnings.warn(doubt, PoolWarning, stacklevel=3)
     thresholds = np.unique(others)[::-1]
-    listed = len(ordered) - np.searchsorted(ordered, thresholds)
+    listed = count_at_least(others, thresholds)
     least = _fewest(rows, good, thresholds, listed, size, LEAST * alpha)
     most = listed - _fewest(rows, ~good, thresholds, listed, size, (1 - LEAST) * alpha)
     return ListCurve(listed, thresholds, least, np.maximum(most, least), len(rows), alpha, doubt)
@@ -338,9 +339,8 @@ def _doubt(rows: Floats, others: Floats, candidates: int) -> str | None:
 
 def _fewest(rows: Floats, kind: Mask, thresholds: Floats, listed: Ints, pool: int, alpha: float) -> Ints:
     """At least so many of each list are of this kind: two tables, each at half of alpha."""
-    others, mine = np.sort(rows[~kind]), np.sort(rows[kind])
-    beyond = len(others) - np.searchsorted(others, thresholds)  # rows of the other kind as high as the list
-    reached = len(mine) - np.searchsorted(mine, thresholds)
+    beyond = count_at_least(rows[~kind], thresholds)  # rows of the other kind as high as the list
+    reached = count_at_least(rows[kind], thresholds)
     bound = np.minimum(upper_counts(len(rows), pool, alpha / 2)[beyond], listed)
     # a longer list has no more of them than the shorter one and all that it adds
     bound = np.minimum(bound, listed + np.minimum.accumulate(bound - listed))
