@@ -223,25 +223,25 @@ ATTACKS = {
                        "reviews, but"),
     "reviews moved": ("UPDATE reviews SET selection = 'bbbbbbbbbbbbbbbb'", "moved to another selection"),
     "a reviewed person exchanged": ("UPDATE reviews SET candidate = 'someone else'", "reviews were edited"),
-    "a role raised": ("UPDATE tokens SET role = 'admin'", "role was changed"),
-    "a scope widened": ("UPDATE tokens SET policy = NULL", "policy was changed"),
-    "an expiry put off": ("UPDATE tokens SET expires = '2999-01-01'", "expires was changed"),
-    "a revoked token revived": ("UPDATE tokens SET revoked = NULL", "revocation was changed"),
-    "a secret exchanged": ("UPDATE tokens SET digest = 'ab'", "secret was changed"),
-    "a token added": ("INSERT INTO tokens (id, name, role, digest, created) VALUES ('e', 'eve', 'admin', 'x', 'y')",
-                      "was never created"),
-    "a token gone": ("DELETE FROM tokens", "no longer in the table"),
-    "a session slipped in": ("INSERT INTO sessions (digest, token, expires) SELECT 'x' || id, id, '2999' FROM tokens",
-                             "was never begun"),
+    "a role raised": ("UPDATE log SET details = replace(details, '\"viewer\"', '\"admin\"') WHERE action = 'token.created'", "was edited"),
+    "a scope widened": ("UPDATE log SET details = replace(details, 'policy', 'police') WHERE action = 'token.created'", "was edited"),
+    "an expiry put off": ("UPDATE log SET details = replace(details, '\"20', '\"29') WHERE action = 'token.created'", "was edited"),
+    "a revoked token revived": ("DELETE FROM log WHERE action = 'token.revoked'", "is missing"),
+    "a secret exchanged": ("UPDATE log SET details = replace(details, '\"fingerprint\":\"', '\"fingerprint\":\"a') "
+                           "WHERE action = 'token.created'", "was edited"),
+    "a token added": ("INSERT INTO log SELECT 99, at, actor, action, 'e', details, previous, 'x' || hash FROM log "
+                      "WHERE seq = (SELECT min(seq) FROM log WHERE action = 'token.created')", "entry 99 was edited"),
+    "a token gone": ("DELETE FROM log WHERE action = 'token.created'", "is missing"),
+    "a session slipped in": ("INSERT INTO sessions (digest, token, expires) SELECT 'x' || subject, subject, '2999' FROM log "
+                             "WHERE action = 'token.created'", "was never begun"),
     "a salt exchanged": ("UPDATE salts SET secret = replace(secret, 'key', 'kez')", "cannot be read"),
     "a salt gone": ("DELETE FROM salts", "salt of its policy is gone"),
     "a salt added": ("INSERT INTO salts (policy, secret) VALUES ('x', 'y')", "which has none"),
     "a key led astray": ("UPDATE replays SET seq = 1, at = (SELECT at FROM log WHERE seq = 1)", "not theirs"),
     "guards removed": (None, "guard against changes"),
     "a review neither 0 nor 1": ("UPDATE reviews SET qualified = qualified + 0.5", "reviews were edited"),
-    "an earlier end of a token": ("UPDATE tokens SET revoked = '2020-01-01T00:00:00.000+00:00' WHERE revoked IS NOT NULL",
-                                  "revocation was changed"),
-    "a token made older": ("UPDATE tokens SET created = '2020-01-01T00:00:00.000+00:00'", "creation was changed"),
+    "an earlier end of a token": ("UPDATE log SET at = '2020-01-01T00:00:00.000+00:00' WHERE action = 'token.revoked'", "was edited"),
+    "a token made older": ("UPDATE log SET at = '2020-01-01T00:00:00.000+00:00' WHERE action = 'token.created'", "was edited"),
     "a session prolonged": ("UPDATE sessions SET expires = '2999-01-01'", "expires was changed"),
 }  # fmt: skip
 
@@ -350,6 +350,13 @@ FORGERIES = {
     "a policy under another hash": ("policy.saved", "0" * 64, lambda s: {"name": "p", "policy": "{}"}, "does not have the hash"),
     "a session after the end": (
         "session.begun", "revoked", lambda s: {"fingerprint": "f", "expires": "2999"}, "revoked before"
+    ),
+    "a token changed after the end": (
+        "token.changed", "revoked", lambda s: {"role": "admin", "policy": None}, "revoked before"
+    ),
+    "a token made twice": (
+        "token.created", "revoked",
+        lambda s: {"name": "eve", "role": "admin", "policy": None, "expires": None, "fingerprint": "f"}, "made before",
     ),
     "nonsense": ("policy.saved", "0" * 64, lambda s: {"policy": 7}, "cannot be read"),
 }  # fmt: skip

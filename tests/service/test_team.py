@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from html.parser import HTMLParser
@@ -13,6 +14,7 @@ from starlette.testclient import TestClient
 
 from surelist.cli import run
 from surelist.service.app import create_app
+from surelist.service.errors import NotAuthenticated, StorageError
 from surelist.service.record import access
 from surelist.service.record.database import Database
 from surelist.service.record.record import Actor
@@ -267,16 +269,31 @@ def test_forms_of_other_sites_are_refused(app):
         assert anna.post(path, data={"csrf": "0" * 64, "name": "x", "role": "admin"}).status_code == 403
 
 
-@pytest.mark.parametrize("column", ["role", "policy"])
-def test_a_token_changed_behind_the_record_shows(app, column):
+@pytest.mark.parametrize("change", ["'operator', 'admin'", "'policy', 'police'"])
+def test_a_token_cannot_be_changed_behind_the_record(app, change):
     _, ident = visitor(app, "viewer")
     registry = app.state.runtime.registry
     access.change_token(by(registry, "test"), ident, "operator", [])
+    sql = f"UPDATE log SET details = replace(details, {change}) WHERE subject = ?"
+    with pytest.raises(StorageError) as refused:
+        registry.writer.submit(lambda batch: batch.connection.execute(sql, [ident])).result()
+    assert "append-only" in refused.value.detail
     assert problems(app) == []
-    registry.writer.submit(
-        lambda batch: batch.connection.execute(f"UPDATE tokens SET {column} = 'admin' WHERE id = ?", [ident])
-    ).result()
-    assert problems(app) == [f"token {ident} is not as the log says: {column} was changed"]
+
+
+def test_a_token_made_again_under_its_name_lets_nobody_in(app):
+    """An entry with the same id and another secret: the first one counts, and verifying says so."""
+    _, ident = visitor(app, "viewer")
+    registry = app.state.runtime.registry
+    again = access.TokenCreated(
+        name="Eve", role="admin", policy=None, expires=None,
+        fingerprint=access.fingerprint(hashlib.sha256(b"mine").hexdigest()),
+    )  # fmt: skip
+    registry.append("eve", ident, again).result()
+    assert next(each for each in access.list_tokens(registry) if each.id == ident).role == "viewer"
+    with pytest.raises(NotAuthenticated):
+        access.find_token(registry, f"surelist_{ident}_mine")
+    assert [each.partition(": ")[2] for each in problems(app)] == ["the same token was made before"]
 
 
 # -- logging in

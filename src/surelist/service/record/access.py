@@ -1,8 +1,8 @@
 """Who may do what: tokens, sessions, and the brake on guessing.
 
-A token is shown once and stored as a hash. The page's session is a random cookie, stored as a
-hash too; the token against cross-site forgery is derived from the cookie, which no other site
-can read.
+A token is its entries in the log; its text is shown once, and the log has a hash. The page's session is a
+random cookie, stored as a hash too; the token against cross-site forgery is derived from the cookie, which no
+other site can read.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import secrets
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, structs
 
@@ -23,7 +23,7 @@ from surelist import _check as check
 from surelist._numerals import moment
 from surelist.errors import InvalidInput
 from surelist.service.errors import Conflict, NotAuthenticated, NotFound, TooManyAttempts
-from surelist.service.record.connections import Connection
+from surelist.service.record.connections import Rows
 from surelist.service.record.event import Entry, Event, Names, Words
 from surelist.service.record.log import Batch, now
 from surelist.service.record.record import ROLES, Actor, Bound, Registry
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from surelist.service.record.verify import Story
 
 MOST_POLICIES = 200  # of one token
-_COLUMNS = "id, name, role, policy, created, expires, revoked"  # of a ``Token``
 
 
 def policies_in(text: str | None) -> tuple[str, ...] | None:
@@ -49,11 +48,36 @@ def _policies_said(policy: str | None, names: Names) -> Words:
     return ["the policy " if len(policies) == 1 else "the policies ", *listed, " only"]
 
 
+class Token(Struct, frozen=True):
+    """A token as it is on record: everything but its secret. ``policy``: hashes with spaces between."""
+
+    id: str
+    name: str
+    role: str
+    policy: str | None
+    created: str
+    expires: str | None
+    revoked: str | None = None
+
+    @property
+    def policies(self) -> tuple[str, ...] | None:
+        """Those it is for; None for all."""
+        return policies_in(self.policy)
+
+    @property
+    def usable(self) -> bool:
+        return self.revoked is None and (self.expires is None or self.expires > now())
+
+
 class TokenCreated(Event, frozen=True, kw_only=True):
-    """Somebody was let in; ``fingerprint`` is that of the stored digest."""
+    """Somebody was let in; ``fingerprint`` is that of the token's digest."""
 
     action = "token.created"
-    looked_at = ("token", "tokens", "role, policy, end and secret, and that nobody came in without one")
+    looked_at = (
+        "token",
+        "tokens",
+        "that none was changed after its end, and that nobody came in without one",
+    )
     name: str
     role: str
     policy: str | None
@@ -65,12 +89,31 @@ class TokenCreated(Event, frozen=True, kw_only=True):
         end = f", until {moment(self.expires)}" if self.expires else ""
         return [f"let {self.name} in as {self.role}", *only, f"{end}."]
 
+    def token(self, entry: Entry[Any]) -> Token:
+        """As it was made."""
+        return Token(entry.subject, self.name, self.role, self.policy, entry.at, self.expires)
+
     def verify(self, entry: Entry[Event], story: Story) -> None:
-        story.tokens[entry.subject] = self
-        story.begun[entry.subject] = entry.at
+        if entry.subject in story.tokens:
+            story.problem(entry, "the same token was made before")
+        story.tokens[entry.subject] = self.token(entry)
 
 
-class TokenChanged(Event, frozen=True, kw_only=True):
+class OfToken(Event, frozen=True, kw_only=True):
+    """What happens to a token, or by it, as long as it is not revoked."""
+
+    def after(self, token: Token, at: str) -> Token:
+        """What the token is then."""
+        return token
+
+    def verify(self, entry: Entry[Event], story: Story) -> None:
+        token = story.tokens[entry.subject]
+        if token.revoked is not None:
+            story.problem(entry, "its token was revoked before")
+        story.tokens[entry.subject] = self.after(token, entry.at)
+
+
+class TokenChanged(OfToken, frozen=True, kw_only=True):
     """Another role, or other policies."""
 
     action = "token.changed"
@@ -80,14 +123,11 @@ class TokenChanged(Event, frozen=True, kw_only=True):
     def said(self, subject: str, names: Names, seq: int) -> Words:
         return [f"made {names.token(subject)} {self.role}, for ", *_policies_said(self.policy, names), "."]
 
-    def verify(self, entry: Entry[Event], story: Story) -> None:
-        story.require_token(entry)
-        story.tokens[entry.subject] = structs.replace(
-            story.tokens[entry.subject], role=self.role, policy=self.policy
-        )
+    def after(self, token: Token, at: str) -> Token:
+        return structs.replace(token, role=self.role, policy=self.policy)
 
 
-class TokenRevoked(Event, frozen=True, kw_only=True):
+class TokenRevoked(OfToken, frozen=True, kw_only=True):
     """Its end, and that of every session begun with it."""
 
     action = "token.revoked"
@@ -95,11 +135,11 @@ class TokenRevoked(Event, frozen=True, kw_only=True):
     def said(self, subject: str, names: Names, seq: int) -> Words:
         return [f"revoked the token of {names.token(subject)}."]
 
-    def verify(self, entry: Entry[Event], story: Story) -> None:
-        story.revoked[story.require_token(entry)] = entry.at
+    def after(self, token: Token, at: str) -> Token:
+        return structs.replace(token, revoked=at)
 
 
-class SessionBegun(Event, frozen=True, kw_only=True):
+class SessionBegun(OfToken, frozen=True, kw_only=True):
     """Somebody logged in."""
 
     action = "session.begun"
@@ -110,31 +150,34 @@ class SessionBegun(Event, frozen=True, kw_only=True):
         return ["logged in."]
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
-        token = story.tokens[story.require_token(entry)]
-        if token.expires is not None and token.expires < entry.at:
+        super().verify(entry, story)
+        end = story.tokens[entry.subject].expires
+        if end is not None and end < entry.at:
             story.problem(entry, "its token had expired before")
         story.sessions.setdefault(entry.subject, {})[self.fingerprint] = self.expires
 
 
-class Token(Struct, frozen=True):
-    """A token as it is on record: everything but its secret. ``policy``: hashes with spaces between."""
+def list_tokens(registry: Registry, query: Callable[..., Rows] | None = None) -> list[Token]:
+    """All of them, the oldest first."""
+    return list(_told(_entries(registry, query=query)).values())
 
-    id: str
-    name: str
-    role: str
-    policy: str | None
-    created: str
-    expires: str | None
-    revoked: str | None
 
-    @property
-    def policies(self) -> tuple[str, ...] | None:
-        """Those it is for; None for all."""
-        return policies_in(self.policy)
+def _entries(registry: Registry, ident: str | None = None, **how: Any) -> list[Entry[Event]]:
+    """What the log tells of all tokens, or of one."""
+    kinds = TokenCreated, TokenChanged, TokenRevoked
+    return registry.entries(*kinds, subject=ident, limit=None, oldest=True, **how)
 
-    @property
-    def usable(self) -> bool:
-        return self.revoked is None and (self.expires is None or self.expires > now())
+
+def _told(entries: Sequence[Entry[Event]]) -> dict[str, Token]:
+    """Tokens as they are after these entries."""
+    tokens: dict[str, Token] = {}
+    for entry in entries:
+        event, known = entry.event, tokens.get(entry.subject)
+        if isinstance(event, TokenCreated):
+            tokens.setdefault(entry.subject, event.token(entry))
+        elif isinstance(event, OfToken) and known is not None:
+            tokens[entry.subject] = event.after(known, entry.at)
+    return tokens
 
 
 def _scope(registry: Registry, policies: Sequence[str]) -> str | None:
@@ -159,22 +202,16 @@ def create_token(
     policy = _scope(book.registry, policies)
     ident, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
     expires = (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="milliseconds") if days else None
-    token = Token(ident, name, role, policy, now(), expires, None)
     event = TokenCreated(
         name=name, role=role, policy=policy, expires=expires, fingerprint=fingerprint(_digest(secret))
     )
-
-    sql = "INSERT INTO tokens (id, name, role, policy, digest, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?)"
-    values = [ident, name, role, policy, _digest(secret), token.created, expires]
-    written = book.append(
-        ident, event, role="admin", after=lambda connection, _: connection.execute(sql, values)
-    ).result()
+    written = book.append(ident, event, role="admin").result()
     if written.replayed:
         raise Conflict(
             "token: this one was made before. Its text was shown then and is not kept: revoke it and make "
             "another."
         )
-    return token, f"surelist_{ident}_{secret}"
+    return event.token(written.entry), f"surelist_{ident}_{secret}"
 
 
 def change_token(
@@ -185,64 +222,57 @@ def change_token(
     policy = _scope(book.registry, policies)
 
     def before(batch: Batch) -> None:
-        token = _in_use(batch, ident)
+        token = _in_use(book, batch, ident)
         if (token.role, token.policy) == (role, policy):
             raise Conflict(f"token: {token.name!r} has this role and these policies already.")
         if keep_admin and not (role == "admin" and policy is None):
-            _require_other_admin(batch, token)
+            _require_other_admin(book, batch, token)
 
-    sql = "UPDATE tokens SET role = ?, policy = ? WHERE id = ?"
-    book.append(
-        ident, TokenChanged(role=role, policy=policy), role="admin", before=before,
-        after=lambda connection, _: connection.execute(sql, [role, policy, ident]),
-    ).result()  # fmt: skip
+    book.append(ident, TokenChanged(role=role, policy=policy), role="admin", before=before).result()
 
 
 def revoke_token(book: Bound, ident: str, *, keep_admin: bool = False) -> None:
     """End a token and every session begun with it; with ``keep_admin`` not the last one of an admin."""
 
     def before(batch: Batch) -> None:
-        token = _in_use(batch, ident)
+        token = _in_use(book, batch, ident)
         if keep_admin:
-            _require_other_admin(batch, token)
+            _require_other_admin(book, batch, token)
 
-    def after(connection: Connection, entry: Entry[Event]) -> None:
-        connection.execute("UPDATE tokens SET revoked = ? WHERE id = ?", [entry.at, ident])
-        connection.execute("DELETE FROM sessions WHERE token = ?", [ident])
+    sql = "DELETE FROM sessions WHERE token = ?"
+    book.append(
+        ident, TokenRevoked(), role="admin", before=before,
+        after=lambda connection, _: connection.execute(sql, [ident]),
+    ).result()  # fmt: skip
 
-    book.append(ident, TokenRevoked(), role="admin", before=before, after=after).result()
 
-
-def _in_use(batch: Batch, ident: str) -> Token:
-    rows = batch.query(f"SELECT {_COLUMNS} FROM tokens WHERE id = ? AND revoked IS NULL", [ident])
-    if not rows:
+def _in_use(book: Bound, batch: Batch, ident: str) -> Token:
+    token = _told(_entries(book.registry, ident, query=batch.query)).get(ident)
+    if token is None or token.revoked is not None:
         raise NotFound(f"token: there is no token {ident!r} in use; `surelist token list` shows them.")
-    return Token(*rows[0])
+    return token
 
 
-def _require_other_admin(batch: Batch, token: Token) -> None:
+def _require_other_admin(book: Bound, batch: Batch, token: Token) -> None:
     """Somebody has to be able to undo it."""
-    rows = batch.query(f"SELECT {_COLUMNS} FROM tokens WHERE id <> ?", [token.id])
-    others = [each for each in (Token(*row) for row in rows) if each.usable and as_actor(each).leads]
-    if token.usable and as_actor(token).leads and not others:
+    leading = [
+        each for each in list_tokens(book.registry, batch.query) if each.usable and as_actor(each).leads
+    ]
+    if [each.id for each in leading] == [token.id]:
         raise Conflict(
             f"token: {token.name!r} is the last admin for all policies. Make somebody else admin first; on "
             "the machine itself `surelist token` can always make one."
         )
 
 
-def list_tokens(registry: Registry) -> list[Token]:
-    rows = registry.database.read(f"SELECT {_COLUMNS} FROM tokens ORDER BY created, id")
-    return [Token(*row) for row in rows]
-
-
 def find_token(registry: Registry, text: str) -> Token:
     """The token behind a text, or ``NotAuthenticated``; never says which part was wrong."""
     parts = text.split("_", 2)
     if len(parts) == 3 and parts[0] == "surelist" and parts[1].isalnum():
-        rows = registry.database.read(f"SELECT digest, {_COLUMNS} FROM tokens WHERE id = ?", [parts[1]])
-        if rows and hmac.compare_digest(rows[0][0], _digest(parts[2])):
-            token = Token(*rows[0][1:])
+        entries = _entries(registry, parts[1])
+        made, secret = (entries[0].event if entries else None), fingerprint(_digest(parts[2]))
+        if isinstance(made, TokenCreated) and hmac.compare_digest(made.fingerprint, secret):
+            token = _told(entries)[parts[1]]
             if token.usable:
                 return token
     raise NotAuthenticated("The token is not valid, was revoked, or has expired.")
@@ -271,12 +301,9 @@ def begin_session(registry: Registry, token: Token, seconds: int) -> str:
 
 
 def find_session(registry: Registry, cookie: str) -> Actor | None:
-    rows = registry.database.read(
-        "SELECT t.id, t.name, t.role, t.policy, t.created, t.expires, t.revoked FROM sessions s "
-        "JOIN tokens t ON t.id = s.token WHERE s.digest = ? AND s.expires > ?",
-        [_digest(cookie), now()],
-    )
-    token = Token(*rows[0]) if rows else None
+    sql = "SELECT token FROM sessions WHERE digest = ? AND expires > ?"
+    rows = registry.database.read(sql, [_digest(cookie), now()])
+    token = _told(_entries(registry, rows[0][0])).get(rows[0][0]) if rows else None
     return as_actor(token) if token and token.usable else None
 
 

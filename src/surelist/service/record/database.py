@@ -39,10 +39,6 @@ CREATE TABLE notes (
 );
 CREATE INDEX notes_by_candidate ON notes (selection, candidate);
 CREATE TABLE progress (labelling TEXT PRIMARY KEY, seq BIGINT NOT NULL, marks TEXT NOT NULL);
-CREATE TABLE tokens (
-    id TEXT PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL, policy TEXT, digest TEXT NOT NULL,
-    created TEXT NOT NULL, expires TEXT, revoked TEXT
-);
 CREATE TABLE sessions (digest TEXT PRIMARY KEY, token TEXT NOT NULL, expires TEXT NOT NULL);
 CREATE TABLE replays (
     actor TEXT NOT NULL, name TEXT NOT NULL, request TEXT NOT NULL, seq BIGINT NOT NULL, at TEXT NOT NULL,

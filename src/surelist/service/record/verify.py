@@ -1,7 +1,7 @@
 """``surelist verify-log``: recompute the whole chain and check what hangs on it. Changes nothing.
 
 Beside the log a record has tables that the log vouches for: reviews (their hash and their selection), notes,
-the answers of labellings, tokens (role, scope, expiry, end), salts, sessions and idempotency keys. A row
+the answers of labellings, salts, sessions and idempotency keys. A row
 that the log does not explain is a problem, as is an entry that contradicts an earlier one: each event says
 what contradicts it (``Event.verify``) and leaves in the ``Story`` what later ones are compared with.
 
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +24,7 @@ from surelist._files import writing
 from surelist.errors import InvalidInput, SurelistError
 from surelist.promises.policy import Policy
 from surelist.service.errors import StorageError
-from surelist.service.record.access import TokenCreated, fingerprint
+from surelist.service.record.access import Token, fingerprint
 from surelist.service.record.connections import Connection, hidden, transaction
 from surelist.service.record.database import TABLE_NAMES, Database, check_guards
 from surelist.service.record.event import GENESIS, Entry, Event, read
@@ -39,9 +38,6 @@ from surelist.workflows.watching import PoolNumbers, WatchedPool, WatchedPromise
 if TYPE_CHECKING:
     from surelist.lifecycle.campaign import Campaign
     from surelist.lifecycle.labelling import Labelling
-
-
-NEAR_SECONDS = 60  # between a row's time and that of the entry written with it
 
 
 PAGE = 2_000
@@ -157,9 +153,7 @@ class Story:
         self.campaigns: dict[str, Campaign] = {}
         self.ended: set[str] = set()  # campaigns that were withdrawn
         self.pools: set[tuple[str, str]] = set()  # that count, by campaign or policy and the hash of the file
-        self.tokens: dict[str, TokenCreated] = {}  # as they are now
-        self.begun: dict[str, str] = {}  # token: when it was made
-        self.revoked: dict[str, str] = {}  # token: when it ended
+        self.tokens: dict[str, Token] = {}  # as they are now
         self.sessions: dict[str, dict[str, str]] = {}  # fingerprint and end, by token
 
     def verify(self, entry: Entry[Event]) -> None:
@@ -181,11 +175,6 @@ class Story:
     def require_reviewable(self, entry: Entry[Event]) -> None:
         if entry.subject not in self.reviewable:
             self.problem(entry, "its selection was never made")
-
-    def require_token(self, entry: Entry[Event]) -> str:
-        if entry.subject in self.revoked:
-            self.problem(entry, "its token was revoked before")
-        return entry.subject
 
     def close(self, entry: Entry[Event]) -> dict[str, bool]:
         """The reviews of a list end with this entry; what the marks on record say."""
@@ -222,7 +211,6 @@ class Story:
                 self._add(f"the reviews of campaign {name} raise the alarm, but it was not withdrawn")
         self._compare_notes()
         self._compare_progress()
-        self._compare_tokens()
         for (policy,) in self.connection.execute("SELECT policy FROM salts"):
             if policy not in self.salted:
                 self._add(f"a salt is kept for policy {str(policy)[:12]}, which has none in the log")
@@ -249,26 +237,6 @@ class Story:
         for labelling in known:
             self._add(f"the answers of labelling {labelling} are in the log, but no longer kept beside it")
 
-    def _compare_tokens(self) -> None:
-        rows = self.connection.execute(
-            "SELECT id, name, role, policy, expires, digest, revoked, created FROM tokens"
-        )
-        for ident, name, role, policy, expires, digest, revoked, created in rows:
-            token = self.tokens.pop(ident, None)
-            if token is None:
-                self._add(f"token {ident} was never created in the log")
-                continue
-            compared = {
-                "name": name == token.name, "role": role == token.role, "policy": policy == token.policy,
-                "expires": expires == token.expires, "secret": fingerprint(digest) == token.fingerprint,
-                "revocation": _near(revoked, self.revoked.get(ident)),
-                "creation": _near(created, self.begun[ident]),
-            }  # fmt: skip
-            if changed := ", ".join(what for what, same in compared.items() if not same):
-                self._add(f"token {ident} is not as the log says: {changed} was changed")
-        for ident in self.tokens:
-            self._add(f"token {ident} is in the log, but no longer in the table of tokens")
-
     def _compare_sessions(self) -> None:
         rows = self.connection.execute("SELECT digest, token, expires FROM sessions")
         for digest, token, expires in rows:
@@ -280,17 +248,6 @@ class Story:
 
     def _add(self, problem: str) -> None:
         self._problems.append(problem)
-
-
-def _near(time: str | None, entry: str | None) -> bool:
-    """Whether a row's time is that of the entry written with it."""
-    if time is None or entry is None:
-        return time is entry
-    try:
-        gap = datetime.fromisoformat(time) - datetime.fromisoformat(entry)
-    except (ValueError, TypeError):  # no time at all, or one of another kind
-        return False
-    return abs(gap.total_seconds()) < NEAR_SECONDS
 
 
 LEFT_OUT = ("meta", "sessions")
