@@ -13,7 +13,7 @@ import pytest
 import surelist as sl
 from surelist._names import PYTHON
 from surelist.cli.options import flag_names
-from surelist.service.page_words import PAGE, PARAMETERS
+from surelist.service.errors import PAGE, PARAMETERS
 from tests.golden.faults import FAULTS
 from tests.parity.requests_as_calls import REQUESTS, policy_of
 

@@ -20,8 +20,8 @@ from surelist.promises import kinds
 from surelist.promises.grammar import group_targets, one_target, target_asked
 from surelist.promises.options import OPTIONS
 from surelist.promises.terms import Roles, Terms
+from surelist.service.errors import PARAMETERS
 from surelist.service.models import CalibrateOptions, CurveOptions
-from surelist.service.page_words import PARAMETERS
 
 DOCS = Path(__file__).parents[2] / "docs"
 FLAGS = {name: each for each in kinds.classes() for name, _ in each.flags}

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from surelist.errors import InvalidInput
 from surelist.service.record import live_settings
-from surelist.service.record.events import SettingsChanged
+from surelist.service.record.live_settings import SettingsChanged
 from surelist.service.record.record import Actor, Bound
 from surelist.service.record.verify import verify
 from surelist.service.settings import Settings

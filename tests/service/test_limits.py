@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from surelist.errors import InvalidInput
-from surelist.service import middleware, server
+from surelist.service import middleware
 from surelist.service.app import create_app
 from surelist.service.errors import TooLarge, TooSlow
 from surelist.service.record import access
@@ -146,7 +146,7 @@ def test_an_unfinished_login_holds_nothing(guarded_server):
 def test_slow_headers_are_cut_off(guarded_server):
     with connected(guarded_server) as client:
         client.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")
-        client.settimeout(server.HEADER_SECONDS + 110)  # a busy machine is no failure
+        client.settimeout(middleware.HEADER_SECONDS + 110)  # a busy machine is no failure
         with suppress(ConnectionResetError):
             assert client.recv(10) == b""
 
@@ -222,7 +222,7 @@ def test_a_refused_body_is_let_go_of_at_once(local_client, past):
 
 def test_small_answers_do_not_wait_for_the_network():
     """Without TCP_NODELAY each answer on a kept connection waits 40 ms for the client's delayed ACK."""
-    listener = server.listen("127.0.0.1", 0)
+    listener = middleware.listen("127.0.0.1", 0)
     options = []
 
     class Protocol(asyncio.Protocol):
@@ -244,10 +244,10 @@ def test_small_answers_do_not_wait_for_the_network():
 
 def test_whoever_reads_the_address_may_connect_at_once_and_nobody_else_gets_it():
     """The address is printed before the app runs; a port that is only bound refuses clients, and can be bound twice."""
-    with server.listen("127.0.0.1", 0) as listener:
+    with middleware.listen("127.0.0.1", 0) as listener:
         socket.create_connection(listener.getsockname()).close()
         with pytest.raises(InvalidInput, match="port: cannot listen on"):
-            server.listen(*listener.getsockname())
+            middleware.listen(*listener.getsockname())
 
 
 @pytest.mark.slow
@@ -263,7 +263,9 @@ def test_one_connection_serves_many_health_checks(guarded_server):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "guarded_server", ["from surelist.service import server; server.SHUTDOWN_SECONDS = 1"], indirect=True
+    "guarded_server",
+    ["from surelist.service import middleware; middleware.SHUTDOWN_SECONDS = 1"],
+    indirect=True,
 )
 def test_stopping_waits_for_no_client(guarded_server):
     """A client that never finishes its request cannot keep the service from stopping."""

@@ -9,7 +9,7 @@ import pytest
 
 from surelist._names import option
 from surelist.errors import InvalidInput
-from surelist.service.page_words import plainly, sentence
+from surelist.service.errors import plainly, sentence
 from surelist.tables.reading import DECIMAL
 from tests.helpers.service import csv_text
 from tests.service.test_access import form_token

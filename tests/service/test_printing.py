@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from surelist.service import downloading
+from surelist.service import jobs
 from surelist.service.errors import TooMuchWork
 from surelist.service.runtime import PRINT_SECONDS, PRINTS, PRINTS_WAITING, slots_of
 from surelist.service.settings import Settings
@@ -109,9 +109,9 @@ def test_a_report_that_takes_too_long_can_be_printed_from_its_page(tmp_path, mon
     def stopped(*_: object) -> None:
         raise TooMuchWork("it was stopped after 60 seconds")
 
-    monkeypatch.setattr(downloading, "run", stopped)
+    monkeypatch.setattr(jobs, "run", stopped)
     spool = Spool(tmp_path)
     with pytest.raises(TooMuchWork, match=r"60 seconds.*print it from there\.$"):
-        downloading.report_pdf(spool, "<p>")
+        jobs.report_pdf(spool, "<p>")
     spool.close()
     assert list(tmp_path.glob("*.pdf")) == []

@@ -9,7 +9,7 @@ import pytest
 from msgspec import ValidationError
 from msgspec.structs import replace
 
-from surelist.service import record_pages
+from surelist.service import team_pages
 from surelist.service.errors import TooMuchWork
 from surelist.service.record import access, event
 from surelist.service.record import history as sentences
@@ -142,7 +142,7 @@ def test_an_event_is_added_by_one_class(team, monkeypatch):
     verdict = verify(registry.database)
     assert verdict.problems == [f"entry {written.entry.seq}: nobody has so many feet"]
     assert told(team)[:2] == ["x set 3 feet on the moon.", "x set 2 feet on the moon."]
-    assert "2 landings: whether there were two feet" in record_pages.looked_at(verdict)
+    assert "2 landings: whether there were two feet" in team_pages.looked_at(verdict)
 
 
 def test_what_could_not_be_read_again_is_not_written(team):
@@ -213,7 +213,7 @@ def test_verify_now_finds_a_changed_row(team):
 
 def test_verifying_takes_a_process_that_can_be_stopped(team, monkeypatch):
     def stopped(gone, function, *args):
-        assert function is record_pages._verify_there
+        assert function is team_pages._verify_there
         raise TooMuchWork("it was stopped after 300 seconds")
 
     monkeypatch.setattr(team.runtime.heavy.workers, "run", stopped)
@@ -223,7 +223,7 @@ def test_verifying_takes_a_process_that_can_be_stopped(team, monkeypatch):
 
 
 def test_nothing_is_claimed_of_what_is_not_there():
-    said = record_pages.looked_at(Verdict(entries=1, actions={"policy.saved": 1}))
+    said = team_pages.looked_at(Verdict(entries=1, actions={"policy.saved": 1}))
     assert said == [
         "1 entry: hashes, and that each follows the one before",
         "1 policy: hash, salt, and whether the evidence carries the threshold",

@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from surelist.errors import InvalidInput
-from surelist.service import downloading, worklist
+from surelist.service import jobs, worklist
 from surelist.service.app import create_app
 from surelist.service.choices import ChosenColumns
 from surelist.service.errors import NotFound
@@ -229,11 +229,11 @@ def test_a_download_outlives_the_list_that_somebody_removes(team):
     ident = team.shortlist().rpartition("/")[2]
     spool, kept = team.runtime.spool, team.runtime.spool.result(ident)
     text = kept.upload.path.read_bytes()
-    path = downloading.unchanged(spool, kept)
+    path = jobs.unchanged(spool, kept)
     spool.drop_result(kept)
     assert path.read_bytes() == text
     with pytest.raises(NotFound, match="no longer kept"):
-        downloading.unchanged(spool, kept)
+        jobs.unchanged(spool, kept)
 
 
 def test_lists_go_when_their_time_is_up(team):

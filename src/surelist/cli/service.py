@@ -59,7 +59,7 @@ def serve(open_: bool, **options: Any) -> None:
       surelist serve --host 0.0.0.0 --login --database postgresql://surelist@db/surelist
     """
     _needs_service()
-    from surelist.service import server
+    from surelist.service import middleware
     from surelist.service.app import create_app
 
     settings = _settings(**options)
@@ -68,7 +68,7 @@ def serve(open_: bool, **options: Any) -> None:
             _require_token(registry)
     with _with_detail():
         app = create_app(settings)
-    listener = server.listen(settings.host, settings.port)
+    listener = middleware.listen(settings.host, settings.port)
     port = listener.getsockname()[1]
     shown = f"[{settings.host}]" if ":" in settings.host else settings.host
     key = f"?token={settings.local_token}" if settings.local_token else ""
@@ -76,7 +76,7 @@ def serve(open_: bool, **options: Any) -> None:
     click.echo(f"surelist is at {address}  (stop with Ctrl+C)")
     if open_:
         webbrowser.open(address)
-    server.run(app, listener)
+    middleware.run(app, listener)
 
 
 @click.group(cls=HelpfulGroup)

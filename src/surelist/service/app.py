@@ -29,29 +29,26 @@ from surelist.service import (
     labelling_api,
     labelling_pages,
     pages,
-    record_pages,
     review_pages,
     team_pages,
 )
 from surelist.service.bodies import JSON_BODIES, body_of
-from surelist.service.errors import MEANING, NotFound, as_answer, headers_of
+from surelist.service.errors import MEANING, PAGE, PARAMETERS, NotFound, as_answer, headers_of
 from surelist.service.middleware import Guard, Metrics
 from surelist.service.models import PastRows, Rows
-from surelist.service.page_words import PAGE, PARAMETERS
 from surelist.service.record.access import Brake
 from surelist.service.record.database import Database
 from surelist.service.record.record import Actor, Registry
 from surelist.service.record.view import View
 from surelist.service.runtime import Runtime, runtime_of, slots_of
-from surelist.service.sandbox import Sandboxes
 from surelist.service.selecting import Shortcut
 from surelist.service.settings import Settings
 from surelist.service.uploads import Spool
-from surelist.service.visitor import error_page
+from surelist.service.visitor import Sandboxes, error_page
 
 FOLDER = Path(__file__).parent
 APIS = (api, campaign_api, labelling_api)
-PAGES = (drafts, pages, review_pages, labelling_pages, record_pages, team_pages, campaign_pages)
+PAGES = (drafts, pages, review_pages, labelling_pages, team_pages, campaign_pages)
 SWEEP_SECONDS = 30
 KEYS_KEPT = timedelta(days=3)
 

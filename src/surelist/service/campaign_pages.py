@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from surelist.errors import InvalidInput, NotCertifiable, SurelistError
 from surelist.reports import pictures
-from surelist.service import calibrating, campaigns, downloading, drafts, reviewing, wizard
+from surelist.service import calibrating, campaigns, drafts, jobs, reviewing, wizard
 from surelist.service.campaign_api import finished_in, waiting_in
 from surelist.service.choices import AboutList, ChosenColumns, until
 from surelist.service.record import campaigns as events
@@ -193,8 +193,8 @@ def update(ident: str, me: Maker) -> Response:
 @work.get("/campaigns/{ident}/pools/{pool}/shortlist.{format}")
 def download(ident: str, pool: str, format: str, me: Maker) -> Response:
     entry, kept = me.view.pool(ident, pool), me.spool.result(pool)
-    if kept is None or format not in downloading.FORMATS:
+    if kept is None or format not in jobs.FORMATS:
         raise InvalidInput("shortlist", "it is no longer kept here, or not in this format.")
     begun = me.view.campaign(ident).event
-    name = downloading.file_name(begun.name, entry.event.name, entry.at, format)
-    return send(downloading.campaign_list(me.spool, kept, format, entry.event), name)
+    name = jobs.file_name(begun.name, entry.event.name, entry.at, format)
+    return send(jobs.campaign_list(me.spool, kept, format, entry.event), name)

@@ -1,11 +1,15 @@
 """What the service does, once for the API and the page: call one workflow, put it on record.
 
+And files that people take home: shortlists as they were made or for spreadsheets, and templates to fill in.
+
 Runs in worker threads. Errors name the file as the person knows it, never the path on disk.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,19 +24,21 @@ from starlette.datastructures import UploadFile
 from surelist._check import DecimalMark
 from surelist.errors import InvalidInput
 from surelist.promises.policy import Policy
+from surelist.reports.report import write_pdf
 from surelist.service import policy_watch, reviewing, worklist
 from surelist.service.choices import AboutList, ChosenColumns
-from surelist.service.errors import TooLarge
+from surelist.service.errors import NotFound, TooLarge, TooMuchWork
+from surelist.service.record.campaigns import CampaignScreened
 from surelist.service.record.events import Listed, SelectionMade
 from surelist.service.record.log import Written
 from surelist.service.runtime import Runtime, Session
 from surelist.service.sent_rows import SentRows
 from surelist.service.settings import Settings
-from surelist.service.uploads import KeptList, Upload, list_of, removing
+from surelist.service.uploads import KeptList, Spool, Upload, list_of, removing
 from surelist.service.workers import run
+from surelist.workflows import files, watching
 from surelist.workflows import summaries as workflow_facts
 from surelist.workflows import tables as workflows
-from surelist.workflows import watching
 from surelist.workflows.demo import write_example
 from surelist.workflows.files import escape_file
 from surelist.workflows.source import NO_HINTS, Hints, Source
@@ -271,3 +277,82 @@ def count_selection(runtime: Runtime, made: Listed) -> None:
 
 def new_id() -> str:
     return secrets.token_hex(8)
+
+
+FORMATS = ("csv", "jsonl", "parquet", "xlsx")
+
+
+def unchanged(spool: Spool, kept: KeptList) -> Path:
+    """A shortlist as it is, under a name of its own: somebody may remove the list while it is sent."""
+    path = spool.new_path(kept.upload.path.suffix[1:])
+    try:
+        os.link(kept.upload.path, path)
+    except FileNotFoundError:
+        raise NotFound(
+            "shortlist: it is no longer kept here. Select again, the result is the same."
+        ) from None
+    return path
+
+
+def as_made(spool: Spool, kept: KeptList, format: str) -> Path:
+    """A shortlist in another format, as a file of its own."""
+    path = spool.new_path(format)
+    run(workflows.convert, kept.upload.path, path)
+    return path
+
+
+def for_people(spool: Spool, kept: KeptList, format: str, policy: Policy, made: SelectionMade) -> Path:
+    """A shortlist with rank and reason, to be opened in a spreadsheet."""
+    sizes = {name: size for name, (size, _) in made.groups.items()}
+    groups: list[str | None] = [*sizes] if policy.filter.grouped else [None]
+    reasons = {each: policy.filter.reason(each, made.candidates, sizes) for each in groups}
+    known = policy.columns or {}
+    group = kept.columns.group or known.get("group")
+    score = kept.columns.score or known.get("score", "score")
+    return _listed(spool, kept, format, score, group if policy.filter.grouped else None, reasons)
+
+
+def campaign_list(spool: Spool, kept: KeptList, format: str, made: CampaignScreened) -> Path:
+    """The shortlist of a campaign's pool, with rank and reason where it is for a spreadsheet."""
+    if format in ("parquet", "jsonl"):
+        return as_made(spool, kept, format)
+    limit = made.threshold
+    reason = "everyone is shortlisted" if limit is None else f"score >= {limit!r}"
+    return _listed(spool, kept, format, str(kept.columns.score), None, {None: reason})
+
+
+def _listed(
+    spool: Spool,
+    kept: KeptList,
+    format: str,
+    score: str,
+    group: str | None,
+    reasons: Mapping[str | None, str],
+) -> Path:
+    path, source = spool.new_path(format), kept.upload.source(kept.columns.hints)
+    run(files.write_list, source, path, score=score, group=group, reasons=reasons)
+    return path
+
+
+def report_pdf(spool: Spool, html: str) -> Path:
+    """An audit report to be printed and filed."""
+    path = spool.new_path("pdf")
+    try:
+        with removing(path):
+            run(write_pdf, html, path)
+    except TooMuchWork as error:
+        raise TooMuchWork(error.what, "Open the report as a page and print it from there.") from None
+    return path
+
+
+def template(spool: Spool, format: str) -> Path:
+    """A file to fill in."""
+    path = spool.new_path(format)
+    run(files.write_template, path)
+    return path
+
+
+def file_name(policy: str, pool: str, at: str, format: str, kind: str = "") -> str:
+    """What a download is called: after policy, pool, day and kind, in letters that every system takes."""
+    words = [re.sub(r"[^\w.-]+", "-", each).strip("-.")[:60] for each in (policy, pool, at[:10], kind)]
+    return f"{'_'.join(each for each in words if each)}.{format}"

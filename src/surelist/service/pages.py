@@ -18,7 +18,6 @@ from surelist.service import (
     api_page,
     calibrating,
     campaigns,
-    downloading,
     jobs,
     policy_watch,
     promise_form,
@@ -147,8 +146,8 @@ def policy_report(digest: str, me: Viewer) -> Response:
 @printing.get("/policies/{digest}/report.pdf")
 def policy_report_pdf(digest: str, me: Viewer) -> Response:
     saved = me.view.policy(digest)
-    path = downloading.report_pdf(me.spool, answers.report_html(saved))
-    return send(path, downloading.file_name(saved.name, "report", saved.entry.at, "pdf"), "application/pdf")
+    path = jobs.report_pdf(me.spool, answers.report_html(saved))
+    return send(path, jobs.file_name(saved.name, "report", saved.entry.at, "pdf"), "application/pdf")
 
 
 @router.post("/policies/{digest}/retire")
@@ -244,16 +243,16 @@ async def download(ident: str, format: str, me: Operator, safe: bool = False) ->
     """As it was made; for spreadsheets (``safe``, and Excel) with rank and reason, no cell a formula."""
     saved, entry, _ = await me.runtime.read(me.view.selection_with_all, ident)
     kept = me.spool.result(ident)
-    if kept is None or format not in downloading.FORMATS:
+    if kept is None or format not in jobs.FORMATS:
         raise InvalidInput("shortlist", "it is no longer kept here. Select again, the result is the same.")
     kind = "plain" if format == "csv" and not safe else ""  # may hold formulas, unlike the one for people
-    name = downloading.file_name(saved.name, me.view.title(entry), entry.at, format, kind)
+    name = jobs.file_name(saved.name, me.view.title(entry), entry.at, format, kind)
     if format == "xlsx" or (safe and format == "csv"):
-        job, more = downloading.for_people, (format, saved.policy, entry.event)
+        job, more = jobs.for_people, (format, saved.policy, entry.event)
         return send(await me.runtime.work(job, me.spool, kept, *more), name)
     if format == kept.upload.path.suffix[1:]:
-        return send(await me.runtime.read(downloading.unchanged, me.spool, kept), name)
-    return send(await me.runtime.work(downloading.as_made, me.spool, kept, format), name)
+        return send(await me.runtime.read(jobs.unchanged, me.spool, kept), name)
+    return send(await me.runtime.work(jobs.as_made, me.spool, kept, format), name)
 
 
 @router.get("/selections/{ident}/report")
@@ -264,14 +263,14 @@ def selection_report(ident: str, me: Viewer) -> Response:
 @printing.get("/selections/{ident}/report.pdf")
 def selection_report_pdf(ident: str, me: Viewer) -> Response:
     saved, entry, reviews = me.view.selection_with_all(ident)
-    path = downloading.report_pdf(me.spool, answers.report_html(saved, entry, reviews))
-    name = downloading.file_name(saved.name, f"{me.view.title(entry)} report", entry.at, "pdf")
+    path = jobs.report_pdf(me.spool, answers.report_html(saved, entry, reviews))
+    name = jobs.file_name(saved.name, f"{me.view.title(entry)} report", entry.at, "pdf")
     return send(path, name, "application/pdf")
 
 
 @work.get("/template.{format}")
 def template(format: Literal["csv", "xlsx"], me: Viewer) -> Response:
-    return send(downloading.template(me.spool, format), f"past-candidates.{format}")
+    return send(jobs.template(me.spool, format), f"past-candidates.{format}")
 
 
 @router.get("/glossary")

@@ -1,4 +1,4 @@
-"""Looks at rows, policies, shortlists, reviews, settings: fields, sentence and verification of each event."""
+"""Looks at rows, policies, shortlists and reviews: fields, sentence and verification of each event."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from surelist.promises.policy import Policy
 from surelist.reports.evidence import Look, Question, RowsEvidence, SelectionFacts
 from surelist.service.record import marks as codes
 from surelist.service.record.event import Entry, Event, Names, Piece, Words, counted
-from surelist.service.record.setting_values import LiveSettings
 from surelist.workflows.watching import LISTS, LOOK, PoolNumbers, total_of
 
 if TYPE_CHECKING:
@@ -361,23 +360,3 @@ class ListRemoved(Event, frozen=True, kw_only=True):
 def hash_of(value: object) -> str:
     """SHA-256 of a note and whom it is about, or of reviews as sorted pairs of candidate and mark."""
     return hashlib.sha256(msgspec.json.encode(value)).hexdigest()
-
-
-class SettingsChanged(Event, frozen=True, kw_only=True):
-    """All that can be chosen, and what it was before."""
-
-    action = "settings.changed"
-    looked_at = ("change of settings", "changes of settings", "whether the values are possible ones")
-    settings: LiveSettings
-    before: LiveSettings
-
-    def said(self, subject: str, names: Names, seq: int) -> Words:
-        before = self.before.chosen
-        said = [
-            self.settings.said(name) for name, now in self.settings.chosen.items() if now != before.get(name)
-        ]
-        return [f"changed the settings: {'; '.join(said)}."]
-
-    def verify(self, entry: Entry[Event], story: Story) -> None:
-        if self.before.chosen.keys() != self.settings.chosen.keys():
-            story.problem(entry, "it does not say what each setting was before")

@@ -7,14 +7,76 @@ of it in ``team_pages``.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
+from msgspec import Meta, Struct, structs
 
+from surelist._numerals import duration
 from surelist.errors import InvalidInput
-from surelist.service.record.events import SettingsChanged
+from surelist.service.record.event import Entry, Event, Names, Words
 from surelist.service.record.log import Log
 from surelist.service.record.record import Bound
-from surelist.service.record.setting_values import LONGEST_KEEP, LONGEST_TITLE, LiveSettings
+
+if TYPE_CHECKING:
+    from surelist.service.record.verify import Story
+
+LONGEST_TITLE = 60
+LONGEST_KEEP = 3650 * 86_400
+Title = Annotated[str, Meta(max_length=LONGEST_TITLE)]
+Seconds = Annotated[int, Meta(ge=0, le=LONGEST_KEEP)]
+
+
+class LiveSettings(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Settings that an admin changes while the service runs; None: not chosen."""
+
+    title: Title | None = None
+    usual_keep: Seconds | None = None
+    longest_keep: Seconds | None = None
+    keep_results: Seconds | None = None
+    keep_uploads: Seconds | None = None
+    notes: bool | None = None
+
+    @property
+    def chosen(self) -> dict[str, str | int | bool]:
+        """Those that somebody chose, by name."""
+        return {name: value for name, value in structs.asdict(self).items() if value is not None}
+
+    def said(self, name: str) -> str:
+        """One of them in words."""
+        value = getattr(self, name)
+        if name == "title":
+            return f"the installation is called “{value}”" if value else "the installation has no name"
+        if name == "notes":
+            return f"notes about candidates are {'allowed' if value else 'not allowed'}"
+        words = {
+            "usual_keep": "new lists are usually kept for {}",
+            "longest_keep": "candidates are kept for {} at most",
+            "keep_results": "shortlists can be downloaded for {}",
+            "keep_uploads": "uploads are kept for {} after their result",
+        }
+        return words[name].format(duration(value))
+
+
+class SettingsChanged(Event, frozen=True, kw_only=True):
+    """All that can be chosen, and what it was before."""
+
+    action = "settings.changed"
+    looked_at = ("change of settings", "changes of settings", "whether the values are possible ones")
+    settings: LiveSettings
+    before: LiveSettings
+
+    def said(self, subject: str, names: Names, seq: int) -> Words:
+        before = self.before.chosen
+        said = [
+            self.settings.said(name) for name, now in self.settings.chosen.items() if now != before.get(name)
+        ]
+        return [f"changed the settings: {'; '.join(said)}."]
+
+    def verify(self, entry: Entry[Event], story: Story) -> None:
+        if self.before.chosen.keys() != self.settings.chosen.keys():
+            story.problem(entry, "it does not say what each setting was before")
+
 
 SUBJECT = "settings"
 NAMES = LiveSettings.__struct_fields__

@@ -24,6 +24,7 @@ from surelist._files import writing
 from surelist.errors import InvalidInput, SurelistError
 from surelist.promises.policy import Policy
 from surelist.service.errors import StorageError
+from surelist.service.record import live_settings  # noqa: F401 (its event is read here)
 from surelist.service.record.access import Token, fingerprint
 from surelist.service.record.connections import Connection, hidden, transaction
 from surelist.service.record.database import TABLE_NAMES, Database, check_guards
