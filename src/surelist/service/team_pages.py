@@ -209,7 +209,7 @@ def record(
         details={
             entry.seq: _details(answers.entry_facts(entry, hidden=entry.seq in hidden)) for entry in shown
         },
-        about=NamesNow(history).policy(asked.policy) if asked.policy else None,
+        about=NamesNow(history).of(asked.policy) if asked.policy else None,
         asked=asked, before=before, kinds=KINDS,
     )  # fmt: skip
 

@@ -44,7 +44,7 @@ def _policies_said(policy: str | None, names: Names) -> Words:
     policies = policies_in(policy)
     if policies is None:
         return ["all policies"]
-    listed: Words = [part for each in policies for part in (", ", names.policy(each))][1:]
+    listed: Words = [part for each in policies for part in (", ", names.of(each))][1:]
     return ["the policy " if len(policies) == 1 else "the policies ", *listed, " only"]
 
 
@@ -73,6 +73,7 @@ class TokenCreated(Event, frozen=True, kw_only=True):
     """Somebody was let in; ``fingerprint`` is that of the token's digest."""
 
     action = "token.created"
+    page = ""
     looked_at = (
         "token",
         "tokens",
@@ -121,7 +122,7 @@ class TokenChanged(OfToken, frozen=True, kw_only=True):
     policy: str | None
 
     def said(self, subject: str, names: Names, seq: int) -> Words:
-        return [f"made {names.token(subject)} {self.role}, for ", *_policies_said(self.policy, names), "."]
+        return [f"made {names.of(subject).text} {self.role}, for ", *_policies_said(self.policy, names), "."]
 
     def after(self, token: Token, at: str) -> Token:
         return structs.replace(token, role=self.role, policy=self.policy)
@@ -133,7 +134,7 @@ class TokenRevoked(OfToken, frozen=True, kw_only=True):
     action = "token.revoked"
 
     def said(self, subject: str, names: Names, seq: int) -> Words:
-        return [f"revoked the token of {names.token(subject)}."]
+        return [f"revoked the token of {names.of(subject).text}."]
 
     def after(self, token: Token, at: str) -> Token:
         return structs.replace(token, revoked=at)

@@ -35,6 +35,7 @@ class CampaignStarted(Event, frozen=True, kw_only=True):
     """A campaign from past rows; ``state`` is what its steps go on from."""
 
     action = "campaign.started"
+    page = "/campaigns/{subject}"
     looked_at = ("campaign", "campaigns", "all steps made again")
     name: str
     note: str = ""
@@ -54,7 +55,7 @@ class CampaignStarted(Event, frozen=True, kw_only=True):
     after: CampaignStatus
 
     def said(self, subject: str, names: Names, seq: int) -> Words:
-        return ["began the campaign ", names.campaign(subject), f": {self.target}."]
+        return ["began the campaign ", names.of(subject), f": {self.target}."]
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         if entry.subject in story.campaigns:
@@ -67,6 +68,7 @@ class CampaignScreened(Listed, frozen=True, kw_only=True):
     """A pool was shortlisted with the threshold in force; listed candidates are scores, the best first."""
 
     action = "campaign.screened"
+    page = "/campaigns/{event.campaign}"
     campaign: str
     pool: str
     threshold: float | None
@@ -85,7 +87,7 @@ class CampaignScreened(Listed, frozen=True, kw_only=True):
         pool = f"{counted(self.candidates, 'candidate')} of {self.name or 'a pool'}"
         drawn = "" if self.audit is None else f", and drew {count(self.drawn)} of the others for an audit"
         made = f"shortlisted {count(self.shortlisted)} of {pool}{drawn}, in the campaign "
-        return [made, names.campaign(self.campaign), "."]
+        return [made, names.of(self.campaign), "."]
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         if entry.subject in story.reviewable:
@@ -123,7 +125,7 @@ class CampaignReviewed(Event, frozen=True, kw_only=True):
             campaign.close(self.pool)
 
     def said(self, subject: str, names: Names, seq: int) -> Words:
-        return finished(names.reviewed(subject), (self.labels.count("1"), self.labels.count("?")))
+        return finished(names.of(subject), (self.labels.count("1"), self.labels.count("?")))
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         outcomes = list(story.close(entry).values())
@@ -147,7 +149,7 @@ class CampaignUpdated(Event, frozen=True, kw_only=True):
         campaign.update()
 
     def said(self, subject: str, names: Names, seq: int) -> Words:
-        return ["updated the threshold of the campaign ", names.campaign(self.campaign), "."]
+        return ["updated the threshold of the campaign ", names.of(self.campaign), "."]
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         _require_running(entry, story, self.campaign)
@@ -165,7 +167,7 @@ class CampaignWithdrawn(Withdrawn, frozen=True, kw_only=True):
     def said(self, subject: str, names: Names, seq: int) -> Words:
         return [
             "finished reviews that raise the alarm: the campaign ",
-            names.campaign(subject),
+            names.of(subject),
             " is withdrawn.",
         ]
 

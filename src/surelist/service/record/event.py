@@ -41,20 +41,21 @@ Words = list["str | Piece"]
 class Names(Protocol):
     """What things are called now."""
 
-    def policy(self, digest: str) -> Piece: ...
-    def reviewed(self, ident: str) -> Piece:
-        """A shortlist, a labelling or a pool of a campaign."""
+    def of(self, subject: str) -> Piece:
+        """A policy, a shortlist, a labelling, a campaign or a pool of one, a token."""
 
-    def campaign(self, ident: str) -> Piece: ...
-    def token(self, ident: str) -> str: ...
     def marks(self, seq: int) -> Mapping[int, int]:
         """How many candidates an entry marked with which code, as far as a reader may know it."""
 
 
 class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One kind of entry. ``looked_at`` are words for one, for many, and for what verifying looks at."""
+    """One kind of entry. ``looked_at`` are words for one, for many, and for what verifying looks at.
+
+    An event with a ``name`` says where the page is of what it names; "" where there is none.
+    """
 
     action: ClassVar[str]
+    page: ClassVar[str | None] = None
     looked_at: ClassVar[tuple[str, str, str] | None] = None
 
     def __init_subclass__(cls) -> None:

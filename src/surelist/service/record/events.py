@@ -54,6 +54,7 @@ class PolicySaved(Event, frozen=True, kw_only=True):
     """A policy, known by the SHA-256 of its file, with what a report shows of its rows."""
 
     action = "policy.saved"
+    page = "/policies/{subject}"
     looked_at = ("policy", "policies", "hash, salt, and whether the evidence carries the threshold")
     name: str
     policy: str
@@ -68,7 +69,7 @@ class PolicySaved(Event, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
     def said(self, subject: str, names: Names, seq: int) -> Words:
-        return ["saved the policy ", names.policy(subject), f", from {self.file}." if self.file else "."]
+        return ["saved the policy ", names.of(subject), f", from {self.file}." if self.file else "."]
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         if hashlib.sha256(self.policy.encode()).hexdigest() != entry.subject:
@@ -92,9 +93,10 @@ class PolicyDescribed(Described, frozen=True, kw_only=True):
     """What a policy is called from now on."""
 
     action = "policy.described"
+    page = PolicySaved.page
 
     def said(self, subject: str, names: Names, seq: int) -> Words:
-        return self.named("policy", names.policy(subject))
+        return self.named("policy", names.of(subject))
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         if entry.subject not in story.policies:
@@ -108,7 +110,7 @@ class PolicyRetired(Event, frozen=True, kw_only=True):
     reason: str
 
     def said(self, subject: str, names: Names, seq: int) -> Words:
-        return ["retired the policy ", names.policy(subject), f": {self.reason}"]
+        return ["retired the policy ", names.of(subject), f": {self.reason}"]
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         story.require_in_use(entry, entry.subject)
@@ -122,7 +124,7 @@ class PolicyWithdrawn(Withdrawn, frozen=True, kw_only=True):
 
     def said(self, subject: str, names: Names, seq: int) -> Words:
         promise = "finished reviews that raise the alarm: the promise of "
-        return [promise, names.policy(subject), " is withdrawn."]
+        return [promise, names.of(subject), " is withdrawn."]
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         if entry.subject in story.withdrawn or entry.subject not in story.policies:
@@ -177,6 +179,7 @@ class SelectionMade(Listed, frozen=True, kw_only=True):
     """
 
     action = "selection.made"
+    page = "/selections/{subject}"
     looked_at = ("shortlist", "shortlists", "whether the policy was in use then")
     policy: str
     audit_groups: dict[str, int] = msgspec.field(default_factory=dict)
@@ -199,7 +202,7 @@ class SelectionMade(Listed, frozen=True, kw_only=True):
     def said(self, subject: str, names: Names, seq: int) -> Words:
         what = "accepted" if self.lists else "shortlisted"
         made = f"{what} {count(self.shortlisted)} of {counted(self.candidates, 'candidate')} of "
-        return [made, names.reviewed(subject), ", by the policy ", names.policy(self.policy), "."]
+        return [made, names.of(subject), ", by the policy ", names.of(self.policy), "."]
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         story.require_in_use(entry, self.policy)
@@ -226,9 +229,10 @@ class SelectionDescribed(Described, frozen=True, kw_only=True):
     """What a shortlist is called from now on."""
 
     action = "selection.described"
+    page = SelectionMade.page
 
     def said(self, subject: str, names: Names, seq: int) -> Words:
-        return self.named("shortlist", names.reviewed(subject))
+        return self.named("shortlist", names.of(subject))
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         if entry.subject not in story.reviewable:
@@ -258,7 +262,7 @@ class ReviewsReceived(Event, frozen=True, kw_only=True):
         if marks.get(codes.TAKEN_BACK):
             marked.append(f"took back {counted(marks[codes.TAKEN_BACK], 'mark')}")
         done = ", ".join(marked) or f"sent {counted(self.reviews, 'mark')}"
-        return [f"{done}, in ", names.reviewed(subject), "."]
+        return [f"{done}, in ", names.of(subject), "."]
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         rows = story.connection.execute(
@@ -288,7 +292,7 @@ class ReviewsClosed(Event, frozen=True, kw_only=True):
         counts = self.counts
         audit = None if counts.missed is None else (total_of(counts.missed), total_of(counts.unaudited))
         listed = (total_of(counts.qualified), total_of(counts.unreviewed))
-        return finished(names.reviewed(subject), listed, audit)
+        return finished(names.of(subject), listed, audit)
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         outcomes, counts = story.close(entry), self.counts
@@ -336,7 +340,7 @@ class NoteWritten(Event, frozen=True, kw_only=True):
     sha256: str
 
     def said(self, subject: str, names: Names, seq: int) -> Words:
-        return ["wrote a note about a candidate of ", names.reviewed(subject), "."]
+        return ["wrote a note about a candidate of ", names.of(subject), "."]
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         story.require_reviewable(entry)
@@ -350,7 +354,7 @@ class ListRemoved(Event, frozen=True, kw_only=True):
     reason: str
 
     def said(self, subject: str, names: Names, seq: int) -> Words:
-        return ["deleted the candidates of ", names.reviewed(subject), f": {self.reason}."]
+        return ["deleted the candidates of ", names.of(subject), f": {self.reason}."]
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         story.removed.add(entry.subject)

@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, timedelta
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
-from surelist.service.record import events
-from surelist.service.record.access import TokenCreated
-from surelist.service.record.campaigns import CampaignScreened, CampaignStarted
-from surelist.service.record.event import E, Entry, Event, Piece, read
-from surelist.service.record.labellings import LabellingStarted
+from surelist.service.record import event, events
+from surelist.service.record.event import Entry, Event, Piece, read
 from surelist.service.record.marks import NO, YES
 from surelist.service.record.record import LOCAL, Actor, Registry
 
@@ -34,8 +31,6 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "team": ("team, logins and settings", ("token.", "session.", "settings.")),
     "deleted": ("candidates deleted", ("list.",)),
 }
-_NAMED = ("policy.saved", "policy.described", "selection.made", "selection.described", "labelling.started",
-          "campaign.started", "campaign.screened", "token.created")  # fmt: skip
 _MOST_WORDS = 6
 Part = tuple[str, list[object]]  # of a condition in SQL, and its values
 
@@ -89,7 +84,7 @@ class History:
         """
         escaped = word.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
         like, text = "LIKE ? ESCAPE '\\'", self.registry.database.json_text
-        named = ", ".join(f"'{each}'" for each in _NAMED)
+        named = ", ".join(f"'{each.action}'" for each in _naming())
         names = " || ' ' || ".join(f"coalesce({text(each)}, '')" for each in ("name", "note", "file"))
         subjects = f"SELECT subject FROM log WHERE action IN ({named}) AND lower({names}) {like}"
         own = _any([f"lower(actor) {like}", f"subject {like}", f"action {like}", f"subject IN ({subjects})"])
@@ -109,6 +104,11 @@ class History:
         for seq, code, count in rows:
             found.setdefault(int(seq), {})[int(code)] = int(count)
         return found
+
+
+def _naming() -> list[type[Event]]:
+    """The events that say what something is called."""
+    return [each for each in event.KINDS.values() if each.page is not None]
 
 
 def _any(conditions: Sequence[str]) -> str:
@@ -140,32 +140,13 @@ class NamesNow:
     def __init__(self, history: History, marks: Mapping[int, Mapping[int, int]] | None = None) -> None:
         self._newest, self._marks = cache(history.registry.newest), marks or {}
 
-    def _named(self, kind: type[E], subject: str) -> E | None:
-        entry = self._newest(kind, subject=subject)
-        return None if entry is None else entry.event
-
-    def policy(self, digest: str) -> Piece:
-        first, later = self._named(events.PolicySaved, digest), self._named(events.PolicyDescribed, digest)
-        name = later.name if later else first.name if first else ""
-        return Piece(name or digest[:12], f"/policies/{digest}" if first else None)
-
-    def reviewed(self, ident: str) -> Piece:
-        if made := self._named(events.SelectionMade, ident):
-            later = self._named(events.SelectionDescribed, ident)
-            return Piece((later or made).name or "a shortlist", f"/selections/{ident}")
-        if begun := self._named(LabellingStarted, ident):
-            return Piece(begun.name, f"/labellings/{ident}")
-        if pool := self._named(CampaignScreened, ident):
-            return Piece(pool.name or "a shortlist", f"/campaigns/{pool.campaign}")
-        return Piece(ident[:12])
-
-    def campaign(self, ident: str) -> Piece:
-        begun = self._named(CampaignStarted, ident)
-        return Piece(begun.name, f"/campaigns/{ident}") if begun else Piece(ident[:12])
-
-    def token(self, ident: str) -> str:
-        made = self._named(TokenCreated, ident)
-        return made.name if made else f"token {ident}"
+    def of(self, subject: str) -> Piece:
+        named = self._newest(*_naming(), subject=subject)
+        if named is None:
+            return Piece(subject[:12])
+        made: Any = named.event
+        address = made.page.format(subject=subject, event=made)
+        return Piece(made.name or "a shortlist", address or None)
 
     def marks(self, seq: int) -> Mapping[int, int]:
         return self._marks.get(seq, {})

@@ -29,6 +29,7 @@ class LabellingStarted(Event, frozen=True, kw_only=True):
     """Candidates to label were drawn; ``state`` is the draw."""
 
     action = "labelling.started"
+    page = "/labellings/{subject}"
     looked_at = ("labelling", "labellings", "all answers put through the procedure again")
     name: str
     file: str
@@ -52,7 +53,7 @@ class LabellingStarted(Event, frozen=True, kw_only=True):
 
     def said(self, subject: str, names: Names, seq: int) -> Words:
         most = f", with at most {counted(self.labels, 'label')}: {self.target}."
-        return ["began the labelling ", names.reviewed(subject), most]
+        return ["began the labelling ", names.of(subject), most]
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         story.reviewable[entry.subject] = self
@@ -69,7 +70,7 @@ class LabellingTold(Event, frozen=True, kw_only=True):
 
     def said(self, subject: str, names: Names, seq: int) -> Words:
         yes, asked = count(self.labels.count(1)), counted(len(self.labels), "candidate")
-        return [f"answered for {asked} of ", names.reviewed(subject), f": {yes} qualified."]
+        return [f"answered for {asked} of ", names.of(subject), f": {yes} qualified."]
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         work = story.labellings[entry.subject]
@@ -89,7 +90,7 @@ class LabellingCorrected(LabellingTold, frozen=True, kw_only=True):
 
     def said(self, subject: str, names: Names, seq: int) -> Words:
         yes, asked = count(self.labels.count(1)), counted(len(self.labels), "answer")
-        return [f"corrected {asked} of ", names.reviewed(subject), f": {yes} now qualified."]
+        return [f"corrected {asked} of ", names.of(subject), f": {yes} now qualified."]
 
     def take(self, work: Labelling) -> None:
         labelling_record.correct(work, Told(self.rows, self.labels))
@@ -104,7 +105,7 @@ class LabellingListed(Event, frozen=True, kw_only=True):
 
     def said(self, subject: str, names: Names, seq: int) -> Words:
         listed = counted(self.shortlisted, "candidate")
-        return ["made the certified list of ", names.reviewed(subject), f": {listed}."]
+        return ["made the certified list of ", names.of(subject), f": {listed}."]
 
 
 def marks_hash(marks: str | None) -> str:
