@@ -56,14 +56,14 @@ from click.testing import CliRunner
 
 from surelist.cli import calibrate, options
 from surelist.promises import grammar, proved
-from surelist.service import labelling, labelling_api, models, promise_form
+from surelist.service import labelling, labelling_pages, models, promise_form
 from surelist.service.choices import AskedPromise, ChosenColumns
 
 said = {"promise": "patience", "calm": 0.7, "waiting": 3}
 form = {"promise": "patience", "calm": "70", "waiting": "3"}
 flags = {each.name: [each.opts, each.help, each.metavar] for each in calibrate.calibrate.params}
 offer = next(each for each in promise_form.offers(ChosenColumns()) if each.kind is Patience)
-api = labelling_api.LabellingOptions(promise="patience", calm_here=0.5, labels=9)
+api = labelling_pages.LabellingOptions(promise="patience", calm_here=0.5, labels=9)
 print(
     json.dumps(
         {

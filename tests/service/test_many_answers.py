@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from surelist import Expected, calibrate, examples
 from surelist.promises import policy_file
-from surelist.service import start_page
+from surelist.service import pages
 from surelist.service.app import create_app
 from surelist.service.errors import Conflict
 from surelist.service.record.connections import Postgres, Sqlite
@@ -190,7 +190,7 @@ def test_an_answer_worked_out_from_older_ones_is_refused(settings):
 
 def worklist(registry: Registry, folder: Path) -> dict[str, Any]:
     with closing(Spool(folder / "spool")) as spool:
-        return start_page.worklist(View(registry, LOCAL_ACTOR), spool)
+        return pages.waiting_for(View(registry, LOCAL_ACTOR), spool)
 
 
 @pytest.mark.slow
@@ -210,8 +210,8 @@ def test_a_retired_policy_is_never_listed_as_active_however_many_entries_follow(
     assert saved.name == "older"
     view = View(registry, LOCAL_ACTOR)
     assert worklist(registry, tmp_path)["policies"] == []
-    assert [each.retired for each in start_page.policies(view, "", "retired")[0]] == [True]
-    assert start_page.policies(view, "", "use") == ([], False)
+    assert [each.retired for each in pages.found_policies(view, "", "retired")[0]] == [True]
+    assert pages.found_policies(view, "", "use") == ([], False)
     assert view.policy_names() == {old: "older"}
 
 

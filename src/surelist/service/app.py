@@ -23,10 +23,8 @@ from surelist._version import __version__
 from surelist.errors import InvalidInput, SurelistError, error_body
 from surelist.service import (
     api,
-    campaign_api,
     campaign_pages,
     drafts,
-    labelling_api,
     labelling_pages,
     pages,
     review_pages,
@@ -47,7 +45,7 @@ from surelist.service.uploads import Spool
 from surelist.service.visitor import Sandboxes, error_page
 
 FOLDER = Path(__file__).parent
-APIS = (api, campaign_api, labelling_api)
+APIS = (api.router, campaign_pages.api_router, labelling_pages.api_router)
 PAGES = (drafts, pages, review_pages, labelling_pages, team_pages, campaign_pages)
 SWEEP_SECONDS = 30
 KEYS_KEPT = timedelta(days=3)
@@ -86,8 +84,8 @@ def create_app(settings: Settings) -> FastAPI:
         docs_url=None, redoc_url=None, openapi_url="/api/v1/openapi.json",
     )  # fmt: skip
     app.state.runtime, app.state.sandboxes = runtime, sandboxes
-    for module in APIS:
-        app.include_router(module.router)
+    for router in APIS:
+        app.include_router(router)
     for page in PAGES:
         app.include_router(page.router, include_in_schema=False)
     app.mount("/static", StaticFiles(directory=FOLDER / "static"))
@@ -184,7 +182,8 @@ def _declare_bodies(app: FastAPI) -> None:
         schema = made()
         parts = schema.setdefault("components", {}).setdefault("schemas", {})
         bodies: list[type[BaseModel]] = [Rows, PastRows]
-        for route in (each for module in APIS for each in module.router.routes):
+        routes: list[Any] = [each for router in APIS for each in router.routes]
+        for route in routes:
             read = [JSON_BODIES.get(each.call) for each in route.dependant.dependencies]
             for model in filter(None, read):
                 schema["paths"][route.path]["post"] |= body_of(model)

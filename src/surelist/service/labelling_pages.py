@@ -1,16 +1,29 @@
-"""No labels yet? From a scored collection to a certified list: the app asks, people answer.
+"""No labels yet? From a scored collection to a certified list: by page or API the app asks, people answer.
 
-The candidates to label are answered in the review workspace; draw and answers are on record.
+The candidates to label are answered in the review workspace, or sent; draw and answers are on record.
 """
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+import os
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from msgspec import structs
+from pydantic import BaseModel, Field
 from starlette.responses import HTMLResponse, Response
 
 from surelist.errors import InvalidInput, SurelistError
-from surelist.service import calibrating, drafts, labelling, promise_form, reviewing, wizard
+from surelist.promises import kinds
+from surelist.promises.options import Option
+from surelist.service import answers, api, calibrating, drafts, labelling, promise_form, reviewing, wizard
+from surelist.service.bodies import sent
 from surelist.service.choices import ChosenColumns
+from surelist.service.models import Name, Options, PolicyFile, Receipt, option, with_fields
+from surelist.service.promise_form import Part
+from surelist.service.record.event import Entry, Event
+from surelist.service.record.view import View
 from surelist.service.runtime import Working
 from surelist.service.uploads import Draft
 from surelist.service.visitor import Auditor, Maker, Uploader, Visitor, send, to
@@ -95,3 +108,168 @@ def download_list(ident: str, me: Maker) -> Response:
     """The certified list of the collection itself."""
     path = labelling.make_list(me, ident)
     return send(path, f"list-{ident}.csv", "text/csv; charset=utf-8")
+
+
+LABELS = 4 << 20  # bytes of labels in one request
+api_router = APIRouter(prefix="/api/v1", responses=api.router.responses)
+api_work = Working(api_router)
+
+
+PARTS = [(offer, each) for offer in labelling.offers() for each in labelling.fields_of(offer)]
+
+
+def _option(choice: str, part: Part) -> Option:
+    """A field of the form as the API has it: shares are no percentages there."""
+    kind = part.option.kind if part.option else float
+    shown = int(part.shown) if kind is int else float(part.shown) / (100 if part.percent else 1)
+    return Option(shown, kind, f"For `{choice}`: {part.label}.")
+
+
+@with_fields({each.name: _option(offer.choice.name, each) for offer, each in PARTS})
+class LabellingOptions(Options):
+    """Columns of the collection, what is to be promised, and how many labels there can be."""
+
+    score: Name = option("score")
+    id: Name | None = Field(default=None, description="Column with candidate ids; row numbers without it.")
+    group: Name | None = Field(default=None, description="Column with groups: the same is promised to each.")
+    purpose: str = Field(default="", max_length=2000, description="With groups: why they are told apart.")
+    promise: str = Field(
+        default=kinds.FIRST, json_schema_extra={"enum": [each.choice.name for each in labelling.offers()]}
+    )
+    alpha: float = Field(default=0.1, gt=0, lt=1)
+    labels: int = Field(ge=1, le=10**6, description="How many candidates can be labelled.")
+    name: Name = "labelling"
+    sheet: Name | None = option("sheet")
+    header_row: Annotated[int, Field(ge=1)] | None = option("header_row")
+    keep: int | None = Field(default=None, description="Seconds for which the candidates are kept.")
+
+    def asked(self) -> dict[str, str]:
+        """As the form has it. A field may also be given by the name that its promise has for it."""
+        given = self.model_dump()
+        shares = {"alpha": self.alpha}
+        for _, part in PARTS:
+            if part.field in self.model_fields_set and part.name not in self.model_fields_set:
+                given[part.name] = given[part.field]
+            if part.percent:
+                shares[part.name] = given[part.name]
+        percents = {name: f"{100 * value:.15g}" for name, value in shares.items()}
+        return {**labelling.asked_of(given), **percents}
+
+
+class LabelledRow(Options):
+    row: int = Field(ge=0)
+    qualified: bool | None = Field(description="null: this label will not come.")
+
+
+class Labels(Options):
+    labels: list[LabelledRow] = Field(min_length=1, max_length=100_000)
+
+
+class CorrectedRow(LabelledRow):
+    qualified: bool
+
+
+class Corrections(Options):
+    labels: list[CorrectedRow] = Field(min_length=1, max_length=100_000)
+
+
+class LabellingName(Options):
+    name: Name
+    note: str = Field(default="", max_length=2000)
+
+
+class LabellingView(BaseModel):
+    """Where a labelling stands: how many labels are asked for now, or what can be promised."""
+
+    id: str
+    name: str
+    target: str
+    alpha: float
+    labels: int
+    candidates: int
+    waiting: int
+    needs_all: bool
+    description: str
+    promise: str | None
+    refusal: str | None
+    policy: str | None = Field(description="The policy that was saved from it.")
+    receipt: Receipt
+
+
+class AskedRow(BaseModel):
+    row: int
+    candidate: str
+    columns: dict[str, str]
+
+
+@api.with_table(api_router, "/labellings", status=201, past=False)
+def start_labelling(call: api.Maker, options: Annotated[LabellingOptions, Query()]) -> LabellingView:
+    """Draw whom to label. The draw is made once and goes on record."""
+    upload, seconds = call.past.upload, reviewing.keep_of(options.keep, call.settings)
+    path = call.spool.new_path(upload.path.suffix[1:])
+    os.link(upload.path, path)  # stays when the request ends
+    kept = structs.replace(upload, path=path, name="the collection")
+    draft = call.spool.add_draft("", "collection", kept, seconds)
+    draft = call.spool.note(draft, typed=options.asked())
+    try:
+        ident = labelling.start(call, draft, seconds)
+    except BaseException:
+        call.spool.drop_draft(draft)
+        raise
+    return _answer(call.view, ident)
+
+
+def _answer(view: View, ident: str, counted: Entry[Event] | None = None) -> LabellingView:
+    at = labelling.standing(view, ident)
+    begun, now = at.entry.event, at.now
+    return LabellingView(
+        **structs.asdict(begun), id=ident, waiting=len(now.waiting), needs_all=now.needs_all,
+        description=now.description, promise=now.policy.promise if now.policy else None,
+        refusal=now.refusal, policy=view.policy_of(ident), receipt=answers.receipt(counted or at.entry),
+    )  # fmt: skip
+
+
+@api_work.get("/labellings/{ident}")
+def show(ident: api.SelectionId, call: api.Auditor) -> LabellingView:
+    """Where a labelling stands."""
+    return _answer(call.view, ident)
+
+
+@api_work.get("/labellings/{ident}/next")
+def next_rows(
+    ident: api.SelectionId, call: api.Reader, limit: Annotated[int, Query(ge=1, le=10_000)] = 1000
+) -> list[AskedRow]:
+    """Whom to label now. Asking again gives the same rows."""
+    asked = labelling.asked_now(call, ident, limit)
+    return [AskedRow(**each._asdict()) for each in asked]
+
+
+@api_work.post("/labellings/{ident}/labels")
+def send_labels(
+    ident: api.SelectionId, call: api.Maker, body: Annotated[Labels, sent(Labels, LABELS)]
+) -> LabellingView:
+    """Labels of rows that are asked for now. They count at once; see `corrections` for one that was wrong."""
+    return _answer(call.view, ident, labelling.take(call, ident, _by_row(body.labels)).entry)
+
+
+@api_work.post("/labellings/{ident}/corrections")
+def correct_labels(
+    ident: api.SelectionId, call: api.Maker, body: Annotated[Corrections, sent(Corrections, LABELS)]
+) -> LabellingView:
+    """Labels in the place of others, while nothing rests on those. Both stay on record."""
+    return _answer(call.view, ident, labelling.correct(call, ident, _by_row(body.labels)).entry)
+
+
+def _by_row(given: Sequence[LabelledRow]) -> dict[int, Any]:
+    labels = {each.row: each.qualified for each in given}
+    if len(labels) < len(given):
+        raise InvalidInput("labels", expected="one label per row", got="two of the same one")
+    return labels
+
+
+@api_work.post("/labellings/{ident}/save", status_code=201)
+def save_policy(
+    ident: api.SelectionId, call: api.Maker, body: Annotated[LabellingName, sent(LabellingName)]
+) -> PolicyFile:  # fmt: skip
+    """The certified policy on record."""
+    return answers.policy_file(call.view.policy(labelling.save(call.view, ident, body.name, body.note)))

@@ -1,8 +1,10 @@
-"""The page: logging in, what is on record, shortlists and their reviews. ``drafts`` has the stories."""
+"""The page: logging in, what waits and what is on record, shortlists. ``drafts`` has the stories."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Annotated, Any, Literal, NamedTuple
 
 from fastapi import APIRouter, Query
 from starlette.responses import Response
@@ -17,23 +19,33 @@ from surelist.service import (
     answers,
     api_page,
     calibrating,
+    campaign_pages,
     campaigns,
     jobs,
     policy_watch,
     promise_form,
     reviewing,
-    start_page,
     visitor,
     wizard,
 )
+from surelist.service.choices import until
 from surelist.service.errors import NotAuthenticated
+from surelist.service.models import PolicyView
 from surelist.service.record import access
+from surelist.service.record.event import Entry
+from surelist.service.record.events import SelectionMade
 from surelist.service.record.record import SavedPolicy
+from surelist.service.record.view import View
 from surelist.service.runtime import Working
-from surelist.service.uploads import Draft, KeptList, list_of
+from surelist.service.uploads import Draft, KeptList, Spool, list_of
 from surelist.service.visitor import Maker, Me, Operator, Viewer, Visitor, safe_path, send, to, visit
 
 COMPARED = 8  # policies side by side
+RECENT = 8  # policies on the worklist
+PAGE = 100  # policies read at once
+LISTED = 200  # of the latest selections and policies
+SEARCHED = 2000  # of the latest ones
+STATES = {"": "all", "use": "in use", "withdrawn": "withdrawn", "retired": "retired"}
 LISTER = visit("operator", all_policies=True, of="selection", limit=visitor.UPLOAD)
 ListSize = Annotated[int | None, Query(ge=1, le=10**9)]
 router = APIRouter()
@@ -77,7 +89,7 @@ async def home(me: Me, token: str | None = None) -> Response:
 
 
 def _worklist(me: Visitor) -> Response:
-    actor, waiting = me.view.actor, start_page.worklist(me.view, me.spool)
+    actor, waiting = me.view.actor, waiting_for(me.view, me.spool)
     maker = not actor.limited and actor.role != "viewer"
     if not waiting["any"] and not waiting["campaigns"] and maker:
         return me.show("home.html", like=None)
@@ -98,8 +110,8 @@ def new_policy(me: Maker, like: str | None = None) -> Response:
 
 @router.get("/policies")
 def policies(me: Viewer, q: str = "", state: str = "") -> Response:
-    search, states = q[:200], start_page.STATES
-    found, more = start_page.policies(me.view, search, state if state in states else "")
+    search, states = q[:200], STATES
+    found, more = found_policies(me.view, search, state if state in states else "")
     return me.show(
         "policies.html", policies=found, more=more, search=search, state=state, states=states
     )  # fmt: skip
@@ -176,10 +188,8 @@ def describe_selection(ident: str, me: Annotated[Visitor, visit("operator", of="
 def selections(me: Viewer, q: str = "", policy: str | None = None) -> Response:
     if policy:
         me.view.actor.require_policy(policy)
-    found = start_page.selections(me.view, q[:200], policy or None)
-    return me.show(
-        "selections.html", selections=found, search=q[:200], policy=policy, searched=start_page.SEARCHED
-    )
+    found = found_selections(me.view, q[:200], policy or None)
+    return me.show("selections.html", selections=found, search=q[:200], policy=policy, searched=SEARCHED)
 
 
 @router.get("/selections/{ident}")
@@ -281,3 +291,96 @@ def glossary(me: Viewer) -> Response:
 @router.get("/docs")
 def docs(me: Me) -> Response:
     return me.show("docs.html", **api_page.described(me.request.app.openapi()))
+
+
+# -- what waits for a person, and what was done before, as plain values
+
+
+def waiting_for(view: View, spool: Spool) -> dict[str, object]:
+    """Alarms, reviews that are due, and the latest policies with how they stand."""
+    recent = list(islice((each for each in _newest(view) if each.in_use), RECENT))
+    return {
+        "alarms": [answers.policy(each) for each in view.alarmed()],
+        "due": _due(view, spool),
+        "policies": [
+            {"shown": answers.policy(each), "standing": policy_watch.standing(view, each)} for each in recent
+        ],
+        "labellings": view.running_labellings(),
+        "campaigns": campaign_pages.running(view, RECENT + 1),
+        "any": bool(recent or view.policies(1)),
+        "kept_here": {each.id for each in spool.results()},
+    }
+
+
+def _newest(view: View) -> Iterator[SavedPolicy]:
+    """All policies that may be seen, newest first, read as they are wanted."""
+    before = None
+    while saved := view.policies(PAGE, before):
+        yield from saved
+        before = saved[-1].entry.seq
+
+
+def _due(view: View, spool: Spool) -> list[dict[str, object]]:
+    """Lists whose reviews are not finished: those that count, and those that are kept for reviewing."""
+    kept = {each.id: each for each in spool.results()}
+    waiting = view.unfinished([each.id for each in kept.values() if each.columns.id])
+    names = view.policy_names([entry.event.policy for entry in waiting])
+    view.read_titles(waiting)
+    due = []
+    for entry in waiting:
+        event, here = entry.event, kept.get(entry.subject)
+        made = reviewing.progress(
+            view.marks(entry.subject), event.to_review, view.reviewer(entry.subject)
+        )  # fmt: skip
+        due.append(
+            {"entry": entry, "name": view.title(entry), "policy": names.get(event.policy, ""),
+             "digest": event.policy, "progress": made, "kept": here is not None,
+             "until": until(here.until) if here else None}
+        )  # fmt: skip
+    return due
+
+
+def found_policies(view: View, search: str, state: str) -> tuple[list[PolicyView], bool]:
+    """The latest policies on record that fit, newest first, and whether there are more."""
+    fitting = (e for e in _newest(view) if state in ("", _state(e)) and _matches(_words_of(e), search))
+    found = list(islice(fitting, LISTED + 1))
+    return [answers.policy(each) for each in found[:LISTED]], len(found) > LISTED
+
+
+def _state(saved: SavedPolicy) -> str:
+    return "withdrawn" if saved.withdrawn else "retired" if saved.retired else "use"
+
+
+def _words_of(saved: SavedPolicy) -> Sequence[str]:
+    file, actor = saved.saved.file or "", saved.entry.actor
+    return saved.name, saved.note, saved.policy.promise, file, saved.hash, actor
+
+
+class SelectionLine(NamedTuple):
+    """A selection in a list of them."""
+
+    entry: Entry[SelectionMade]
+    title: str
+    note: str
+    file: str
+    policy_name: str
+
+
+def found_selections(view: View, search: str, policy: str | None) -> list[SelectionLine]:
+    """Selections on record that fit, newest first."""
+    made = view.selections(policy, SEARCHED if search else LISTED)
+    names = view.policy_names([entry.event.policy for entry in made])
+    view.read_titles(made)
+    rows = []
+    for entry in made:
+        named = (view.title(entry), view.note(entry), entry.event.file)
+        policy_name = names.get(entry.event.policy, entry.event.policy[:12])
+        if _matches((*named, policy_name, entry.subject, entry.actor, entry.at), search):
+            rows.append(SelectionLine(entry, *named, policy_name))
+    return rows
+
+
+def _matches(words: Sequence[str], search: str) -> bool:
+    """Every word of the search occurs somewhere."""
+    text = " ".join(words).casefold()
+    return all(each in text for each in search.casefold().split())
