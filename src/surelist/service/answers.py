@@ -29,6 +29,13 @@ def receipt(made: Written[Any] | Entry[Any]) -> models.Receipt:
     return models.Receipt(seq=entry.seq, hash=entry.hash, at=entry.at, by=entry.actor, replayed=replayed)
 
 
+def view_of(model: type[M], made: object, **more: object) -> M:
+    """An answer with what a result has of it, arrays as lists, and ``more``."""
+    known = {name: getattr(made, name) for name in model.model_fields if hasattr(made, name)}
+    plain = {name: value.tolist() if hasattr(value, "tolist") else value for name, value in known.items()}
+    return model.model_validate({**plain, **more})
+
+
 def with_receipt(answer: M, made: Written[Any]) -> M:
     """An answer that says where on record it is."""
     return answer.model_copy(update={"receipt": receipt(made)})
@@ -41,51 +48,42 @@ def entry_facts(entry: Entry[Event], *, hidden: bool) -> dict[str, object]:
 
 def entry(made: Entry[Event], *, hidden: bool) -> models.EntryView:
     """A line of the log."""
-    names = ("seq", "at", "actor", "action", "subject", "previous", "hash")
-    known = {name: getattr(made, name) for name in names}
-    return models.EntryView(**known, details=entry_facts(made, hidden=hidden))
+    return view_of(models.EntryView, made, details=entry_facts(made, hidden=hidden))
 
 
 def policy(saved: SavedPolicy, candidates: int | None = None) -> models.PolicyView:
     """A policy; its promise as it stands beside a list of so many ``candidates``, or none."""
-    return models.PolicyView.model_validate(_policy(saved, candidates))
-
-
-def policy_file(saved: SavedPolicy, replayed: bool = False) -> models.PolicyFile:
-    """A policy with its file; ``replayed`` where the request found it on record."""
-    again = {"receipt": receipt(Written(saved.entry, replayed)), "policy": json.loads(saved.saved.policy)}
-    return models.PolicyFile.model_validate(_policy(saved, None) | again)
-
-
-def _policy(saved: SavedPolicy, candidates: int | None) -> dict[str, object]:
     made, looks = saved.policy, saved.saved.earlier_looks
-    return {
-        "hash": saved.hash, "name": saved.name, "note": saved.note, "file": saved.saved.file,
-        "promise": saved.current.promise_of(candidates),
-        "two_lines": structs.asdict(saved.current.two_lines_of(candidates)),
-        "conditions": [*made.conditions, *look_conditions(made, looks)], "alpha": made.alpha,
-        "rule": made.rule,
-        "cutoffs": [
+    return models.PolicyView(
+        hash=saved.hash, name=saved.name, note=saved.note, file=saved.saved.file,
+        promise=saved.current.promise_of(candidates),
+        two_lines=models.TwoLinesView(**structs.asdict(saved.current.two_lines_of(candidates))),
+        conditions=[*made.conditions, *look_conditions(made, looks)], alpha=made.alpha, rule=made.rule,
+        cutoffs=[
             models.CutoffView(
                 group=each.group, threshold=each.steps[0].threshold, rows=each.rows,
                 qualified=each.qualified, critical_count=each.steps[0].critical_count,
             )
             for each in made.cutoffs
         ],
-        "score_column": (made.columns or {}).get("score"), "scores": scores(made),
-        "warnings": [*made.warnings, *saved.saved.warnings], "purpose": made.purpose,
-        "retired": saved.retired is not None, "withdrawn": saved.why_withdrawn,
-        "earlier_looks": len(looks), "receipt": receipt(saved.entry),
-    }  # fmt: skip
+        score_column=(made.columns or {}).get("score"), scores=scores(made),
+        warnings=[*made.warnings, *saved.saved.warnings], purpose=made.purpose,
+        retired=saved.retired is not None, withdrawn=saved.why_withdrawn, earlier_looks=len(looks),
+        receipt=receipt(saved.entry),
+    )  # fmt: skip
+
+
+def policy_file(saved: SavedPolicy, replayed: bool = False) -> models.PolicyFile:
+    """A policy with its file; ``replayed`` where the request found it on record."""
+    shown, text = dict(policy(saved)), saved.saved.policy
+    shown |= {"receipt": receipt(Written(saved.entry, replayed)), "policy": json.loads(text)}
+    return models.PolicyFile.model_validate(shown)
 
 
 def scores(made: Policy) -> list[models.ScoresView]:
     """How the certified scores lie on the calibration rows."""
     known = [(each.group, each.scores) for each in made.cutoffs if each.scores is not None]
-    return [
-        models.ScoresView(group=group, lowest=each.lowest, highest=each.highest, auc=each.auc)
-        for group, each in known
-    ]
+    return [view_of(models.ScoresView, each, group=group) for group, each in known]
 
 
 def look_conditions(made: Policy, looks: Sequence[Look]) -> list[str]:

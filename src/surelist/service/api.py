@@ -126,9 +126,7 @@ def calibrate(call: Maker, options: Annotated[models.CalibrateOptions, Query()])
 def curve(call: Reader, options: Annotated[models.CurveOptions, Query()]) -> models.CurveView:
     """For every list size the qualified candidates certified, all at once: for choosing after looking."""
     made = calibrating.curve(call.view, call.past.upload, *options.split(), options.hints)
-    points = {name: getattr(made, name).tolist() for name in ("list_size", "qualified", "threshold")}
-    known = {name: getattr(made, name) for name in ("rule", "alpha", "pool_size", "rows")}
-    return models.CurveView(**known, **points)
+    return answers.view_of(models.CurveView, made)
 
 
 class ListOptions(models.PastOptions):
@@ -160,11 +158,7 @@ def this_list(call: Reader, options: Annotated[ListOptions, Query()]) -> ListVie
         call.view, call.past, Roles(options.score, options.label), options.hints,
         best=call.past.others, score=options.score, alpha=options.alpha,
     )  # fmt: skip
-    points = ("list_size", "threshold", "at_least", "at_most")
-    return ListView(
-        alpha=made.alpha, rows=made.rows, conditions=list(made.conditions),
-        **{name: getattr(made, name).tolist() for name in points},
-    )  # fmt: skip
+    return answers.view_of(ListView, made)
 
 
 @router.get("/policies")
@@ -262,9 +256,8 @@ def standing(policy: Digest, call: Viewer) -> models.StandingView:
     """Is the promise still true? What the finished reviews say."""
     saved = call.view.policy(policy)
     watched = policy_watch.standing(call.view, saved)
-    return models.StandingView(
-        policy=saved.hash, standing=watched.standing, sentence=watched.sentence, pools=len(watched.evidence),
-        evidence=list(watched.evidence), alarm_at=watched.alarm_at, waiting=watched.waiting,
+    return answers.view_of(
+        models.StandingView, watched, policy=saved.hash, pools=len(watched.evidence),
         withdrawn=saved.why_withdrawn,
     )  # fmt: skip
 

@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from surelist._version import __version__
-from surelist.errors import InvalidInput, SurelistError, error_body
+from surelist.errors import SurelistError, error_body
 from surelist.service import (
     api,
     campaign_pages,
@@ -31,7 +31,7 @@ from surelist.service import (
     team_pages,
 )
 from surelist.service.bodies import JSON_BODIES, body_of
-from surelist.service.errors import MEANING, PAGE, PARAMETERS, NotFound, as_answer, headers_of
+from surelist.service.errors import MEANING, PAGE, PARAMETERS, NotFound, as_answer, first_of, headers_of
 from surelist.service.middleware import Guard, Metrics
 from surelist.service.models import PastRows, Rows
 from surelist.service.record.access import Brake
@@ -140,33 +140,21 @@ def _add_checks(app: FastAPI) -> None:
 
 
 def _add_errors(app: FastAPI) -> None:
-    async def answer(
-        request: Request, body: dict[str, Any], status: int, headers: dict[str, str]
-    ) -> Response:
-        if _wants_page(request):
+    async def explain(request: Request, error: Exception) -> Response:
+        page = _wants_page(request)
+        if isinstance(error, HTTPException):
+            body: dict[str, object] = {"type": "HTTPError", "message": f"{error.detail}."}
+            status, headers = error.status_code, dict(error.headers or {})
+        else:
+            shown = as_answer(first_of(error) if isinstance(error, RequestValidationError) else error)
+            body, status = error_body(shown, PAGE if page else PARAMETERS), shown.status
+            headers = headers_of(shown)
+        if page:
             return await error_page(request, body, status, headers)
         return JSONResponse({"error": body}, status, headers)
 
-    async def explain(request: Request, error: Exception) -> Response:
-        shown = as_answer(error)
-        body = error_body(shown, PAGE if _wants_page(request) else PARAMETERS)
-        return await answer(request, body, shown.status, headers_of(shown))
-
-    async def invalid(request: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        return await explain(request, InvalidInput(where, f"{first['msg']}."))
-
-    async def plain(request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
-        body = {"type": "HTTPError", "message": f"{error.detail}."}
-        return await answer(request, body, error.status_code, dict(error.headers or {}))
-
-    app.add_exception_handler(SurelistError, explain)
-    app.add_exception_handler(OSError, explain)
-    app.add_exception_handler(RequestValidationError, invalid)
-    app.add_exception_handler(HTTPException, plain)
+    for kind in (SurelistError, OSError, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, explain)
 
 
 def _wants_page(request: Request) -> bool:

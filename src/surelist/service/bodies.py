@@ -16,7 +16,7 @@ from starlette.requests import Request
 
 from surelist.errors import InvalidInput
 from surelist.service import calibrating, jobs, models
-from surelist.service.errors import WrongType
+from surelist.service.errors import WrongType, first_of
 from surelist.service.middleware import SMALL, allow_body
 from surelist.service.runtime import Runtime, bind, runtime_of
 from surelist.service.sent_rows import lines_of, refuse_twice
@@ -86,14 +86,6 @@ async def json_body(request: Request, runtime: Runtime, limit: int) -> bytes:
     return whole
 
 
-async def parsed_body(request: Request, runtime: Runtime, model: type[M], limit: int = SMALL) -> M:
-    """A JSON body as a model: read by hand, because FastAPI would read it before asking who sends it."""
-    if content_type(request) != "application/json":
-        raise WrongType("Content-Type", expected="application/json", got=repr(content_type(request)[:80]))
-    body = await json_body(request, runtime, limit)
-    return await large_or_small(runtime, body, _validated, model)
-
-
 async def large_or_small(runtime: Runtime, body: bytes, job: Callable[..., T], *args: object) -> T:
     """``job(body, ...)`` at once; in a process of its own where the body would hold up everybody else."""
     if len(body) <= INLINE:
@@ -106,16 +98,21 @@ def _validated(body: bytes, model: type[M]) -> M:
     try:
         return model.model_validate_json(body)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(["body", *map(str, first["loc"])])
-        raise InvalidInput(where, f"{first['msg']}.") from None
+        raise first_of(error, "body") from None
 
 
 def sent(model: type[BaseModel], limit: int = SMALL) -> Any:
-    """A JSON body as a parameter of a handler, after the one that says who is asking."""
+    """A JSON body as a parameter of a handler, after the one that says who is asking.
+
+    It is read by hand, because FastAPI would read it before asking who sends it.
+    """
 
     async def read(request: Request) -> BaseModel:
-        return await parsed_body(request, runtime_of(request), model, limit)
+        kind, runtime = content_type(request), runtime_of(request)
+        if kind != "application/json":
+            raise WrongType("Content-Type", expected="application/json", got=repr(kind[:80]))
+        body = await json_body(request, runtime, limit)
+        return await large_or_small(runtime, body, _validated, model)
 
     JSON_BODIES[read] = model
     return Depends(read)

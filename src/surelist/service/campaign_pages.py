@@ -355,10 +355,9 @@ def screen_pool(
     about = AboutList(options.name, options.note, kept_until=until(time.time() + seconds))
     made = campaigns.screen(call, campaign, upload, columns, about, seconds).entry
     listed, drawn = _to_review(call.spool, made.subject)
-    names = ("candidates", "shortlisted", "threshold", "kept_until")
-    return ScreenedView(
-        **{name: getattr(made.event, name) for name in names}, pool=made.subject, shortlist=listed,
-        audit=drawn, receipt=answers.receipt(made), campaign=where_it_stands(campaign, call),
+    return answers.view_of(
+        ScreenedView, made.event, pool=made.subject, shortlist=listed, audit=drawn,
+        receipt=answers.receipt(made), campaign=where_it_stands(campaign, call),
     )  # fmt: skip
 
 

@@ -202,12 +202,13 @@ def explore(ident: str, me: Maker, pool_size: str | None = None, alpha: str | No
         return to(f"/drafts/{ident}")
     typed = wizard.curve_asked(draft.asked, pool_size, alpha)
     try:
-        size, percent = wizard.curve_of(*typed)
+        share = promise_form.share_in(typed[1], "alpha", "how often it may be false")
+        size = promise_form.number_in(typed[0], "pool_size", "the pool size")
     except promise_form.FieldError as error:
         return me.show("explore.html", 400, draft=draft, evidence=None, problem=error, typed=typed)
-    evidence = calibrating.explore(me.view, draft, columns, size, percent / 100)
+    evidence = calibrating.explore(me.view, draft, columns, size, share)
     return me.show(
-        "explore.html", draft=draft, evidence=evidence, pool_size=size, alpha=percent, problem=None,
+        "explore.html", draft=draft, evidence=evidence, pool_size=size, alpha=float(typed[1]), problem=None,
         typed=typed, shown=wizard.mark_of(columns), **wizard.exploration(evidence),
     )  # fmt: skip
 

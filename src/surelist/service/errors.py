@@ -30,6 +30,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from surelist._names import TABLES, OptionNames
 from surelist.errors import InvalidInput, NotCertifiable, SurelistError
@@ -188,6 +189,12 @@ def release_frames(error: BaseException) -> None:
         if each is not None and each.__traceback__ is not None:
             each.__traceback__ = None
             chain += [each.__cause__, each.__context__]
+
+
+def first_of(error: Any, *place: str) -> InvalidInput:
+    """The first of what pydantic refused, as an error of ours."""
+    first = error.errors()[0]
+    return InvalidInput(".".join([*place, *map(str, first["loc"])]), f"{first['msg']}.")
 
 
 def headers_of(error: SurelistError) -> dict[str, str]:

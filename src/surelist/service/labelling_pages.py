@@ -222,8 +222,8 @@ def start_labelling(call: api.Maker, options: Annotated[LabellingOptions, Query(
 def _answer(view: View, ident: str, counted: Entry[Event] | None = None) -> LabellingView:
     at = labelling.standing(view, ident)
     begun, now = at.entry.event, at.now
-    return LabellingView(
-        **structs.asdict(begun), id=ident, waiting=len(now.waiting), needs_all=now.needs_all,
+    return answers.view_of(
+        LabellingView, begun, id=ident, waiting=len(now.waiting), needs_all=now.needs_all,
         description=now.description, promise=now.policy.promise if now.policy else None,
         refusal=now.refusal, policy=view.policy_of(ident), receipt=answers.receipt(counted or at.entry),
     )  # fmt: skip
@@ -241,7 +241,7 @@ def next_rows(
 ) -> list[AskedRow]:
     """Whom to label now. Asking again gives the same rows."""
     asked = labelling.asked_now(call, ident, limit)
-    return [AskedRow(**each._asdict()) for each in asked]
+    return [answers.view_of(AskedRow, each) for each in asked]
 
 
 @api_work.post("/labellings/{ident}/labels")

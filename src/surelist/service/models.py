@@ -129,13 +129,24 @@ class CurveOptions(PastOptions):
         )
 
 
-class SelectOptions(FileOptions):
-    """Columns of a pool; by default those the policy was calibrated on."""
+class PoolColumns(Options):
+    """Columns of a table; by default those the policy was calibrated on."""
 
     score: Name | None = None
     group: Name | None = None
     id: Name | None = None
     pool: Name | None = Field(default=None, description="For tables of many pools: the column with the pool.")
+
+
+class EvaluateOptions(PoolColumns):
+    """Columns of labelled candidates; by default those the policy was calibrated on."""
+
+    label: Name | None = None
+
+
+class SelectOptions(FileOptions, PoolColumns):
+    """Columns of a pool, how its file is read, and what is wanted of it."""
+
     attribute: list[Name] = Field(
         default=[],
         max_length=2,
@@ -163,16 +174,6 @@ class SelectOptions(FileOptions):
     @property
     def columns(self) -> dict[str, str | None]:
         return {"score": self.score, "group": self.group, "id": self.id, "pool": self.pool}
-
-
-class EvaluateOptions(Options):
-    """Columns of labelled candidates; by default those the policy was calibrated on."""
-
-    score: Name | None = None
-    label: Name | None = None
-    group: Name | None = None
-    id: Name | None = None
-    pool: Name | None = None
 
 
 class Row(BaseModel):

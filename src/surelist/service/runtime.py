@@ -27,7 +27,7 @@ from surelist.service.record.access import Brake, Token
 from surelist.service.record.connections import is_postgres
 from surelist.service.record.event import E
 from surelist.service.record.log import Key, Written
-from surelist.service.record.record import LOCAL_ACTOR, Actor, Registry
+from surelist.service.record.record import LOCAL_ACTOR, Registry
 from surelist.service.record.view import View
 from surelist.service.settings import Settings
 from surelist.service.uploads import Spool
@@ -180,14 +180,10 @@ class Runtime(Struct):
         scheme, _, text = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not text:
             raise NotAuthenticated("Send a token: Authorization: Bearer surelist_...")
-        actor = self.actor(request, text)
+        token = self.token(request, text)
+        actor = LOCAL_ACTOR if token is None else access.as_actor(token)
         actor.require(role)
         return View(self.registry, actor)
-
-    def actor(self, request: Request, text: str) -> Actor:
-        """Whoever holds this token."""
-        token = self.token(request, text)
-        return LOCAL_ACTOR if token is None else access.as_actor(token)
 
     def token(self, request: Request, text: str) -> Token | None:
         """The token behind a text; None for the one of this machine. Guessing is slowed down.

@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from surelist.errors import InvalidInput
 from surelist.service import answers, bodies, jobs, models, policy_watch
 from surelist.service.choices import ChosenColumns
+from surelist.service.errors import first_of
 from surelist.service.record.view import View
 from surelist.service.runtime import Runtime, Session, key_of, runtime_of
 from surelist.service.sent_rows import rows_as_sent
@@ -172,9 +173,7 @@ def _asked(policy: str, query: bytes, key: str | None = None) -> SelectionReques
     try:
         return SelectionRequest.model_validate(raw)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise InvalidInput(where, f"{first['msg']}.") from error
+        raise first_of(error) from error
 
 
 _plain = lru_cache(maxsize=256)(_asked)  # who selects all day asks the same way

@@ -26,7 +26,7 @@ from surelist.service.choices import LABELS, ROLES, AskedPromise, ChosenColumns,
 from surelist.service.errors import Conflict
 from surelist.service.jobs import Problem, Profile
 from surelist.service.policy_watch import AuditOffer
-from surelist.service.promise_form import DEFAULTS, number_in, share_in
+from surelist.service.promise_form import DEFAULTS, share_in
 from surelist.service.record.events import PolicySaved, SelectionMade
 from surelist.service.record.marks import Marks
 from surelist.service.record.record import SavedPolicy
@@ -110,12 +110,6 @@ def shortest(curve: CurvePoints, k: float) -> float | None:
     """The shortest list of a recorded curve that holds k, if any does."""
     points = zip(curve.list_size, curve.qualified, strict=True)
     return next((size for size, certified in points if certified >= k), None)
-
-
-def curve_of(size: str, percent: str) -> tuple[float, float]:
-    """Pool size and percentage of the curve to explore."""
-    share_in(percent, "alpha", "how often it may be false")
-    return number_in(size, "pool_size", "the pool size"), float(percent)
 
 
 def curve_asked(asked: AskedPromise | None, pool_size: str | None, alpha: str | None) -> tuple[str, str]:
