@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from surelist.service import selecting
+from surelist.service import bodies
 from tests.service.test_api import make_policy
 
 NEVER = re.compile("(?!)")
@@ -53,7 +53,7 @@ def test_the_short_way_answers_as_the_long_one(local_client, past, monkeypatch):
     policy = make_policy(local_client, past)["hash"]
     requests = asked(local_client, policy)
     short = [settled(local_client.post(url, **sent)) for url, sent in requests]
-    monkeypatch.setattr(selecting, "ADDRESS", NEVER)
+    monkeypatch.setattr(bodies, "ADDRESS", NEVER)
     for (url, sent), answer in zip(requests, short, strict=True):
         if (sent.get("headers") or {}).get("Idempotency-Key") == "again":
             sent["headers"]["Idempotency-Key"] = "anew"

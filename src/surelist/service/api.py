@@ -13,13 +13,12 @@ from starlette.responses import Response
 
 from surelist.errors import InvalidInput
 from surelist.promises.terms import Roles
-from surelist.service import answers, calibrating, models, policy_watch, reviewing, selecting
-from surelist.service.bodies import PAST_BODY, TABLE_BODY, place_in, sent, tables_in
+from surelist.service import answers, bodies, calibrating, models, policy_watch, reviewing
+from surelist.service.bodies import KEY, KEY_HELP, PAST_BODY, TABLE_BODY, DigestText, KeyText, place_in, sent
 from surelist.service.calibrating import Past
 from surelist.service.errors import MEANING
 from surelist.service.record.view import View
 from surelist.service.runtime import Session, Waiting, key_of, runtime_of
-from surelist.service.selecting import KEY, KEY_HELP, DigestText, KeyText, view_of
 
 REVIEWS = 16 << 20  # bytes of reviews in one request
 P = ParamSpec("P")
@@ -57,7 +56,7 @@ def _by(role: str, *, all_policies: bool = False, writes: bool = False, of: str 
     """Whoever has the role and may see the policy or selection (``of``) that the address is about."""
 
     async def reading(request: Request) -> Call:
-        view = await view_of(request, role)
+        view = await bodies.view_of(request, role)
         if all_policies:
             view.actor.require_all_policies()
         if of is not None:
@@ -82,7 +81,9 @@ def with_table(
         @wraps(handler)
         async def waiting(*args: P.args, **named: P.kwargs) -> T:
             call, place = cast(Call, named["call"]), place_in(named["options"])
-            async with tables_in(call.request, call.runtime, past=past, two=two, place=place) as call.past:
+            async with bodies.tables_in(
+                call.request, call.runtime, past=past, two=two, place=place
+            ) as call.past:
                 return await call.runtime.work(handler, *args, **named)
 
         body = PAST_BODY if two else TABLE_BODY
@@ -103,11 +104,11 @@ SentFinish = Annotated[models.Finish, sent(models.Finish)]
 
 # first, because routes are tried in order and this one is asked most
 router.post(
-    selecting.ROUTE,
-    openapi_extra={**TABLE_BODY, "parameters": selecting.PARAMETERS},
-    responses=selecting.ANSWER,
+    bodies.ROUTE,
+    openapi_extra={**TABLE_BODY, "parameters": bodies.PARAMETERS},
+    responses=bodies.ANSWER,
     response_class=Response,
-)(selecting.select)
+)(bodies.select)
 
 
 @with_table(router, "/calibrate", status=201, two=True)

@@ -21,16 +21,8 @@ from starlette.staticfiles import StaticFiles
 
 from surelist._version import __version__
 from surelist.errors import SurelistError, error_body
-from surelist.service import (
-    api,
-    campaign_pages,
-    drafts,
-    labelling_pages,
-    pages,
-    review_pages,
-    team_pages,
-)
-from surelist.service.bodies import JSON_BODIES, body_of
+from surelist.service import api, campaign_pages, drafts, labelling_pages, pages, review_pages, team_pages
+from surelist.service.bodies import JSON_BODIES, Shortcut, body_of
 from surelist.service.errors import MEANING, PAGE, PARAMETERS, NotFound, as_answer, first_of, headers_of
 from surelist.service.middleware import Guard, Metrics
 from surelist.service.models import PastRows, Rows
@@ -39,7 +31,6 @@ from surelist.service.record.database import Database
 from surelist.service.record.record import Actor, Registry
 from surelist.service.record.view import View
 from surelist.service.runtime import Runtime, runtime_of, slots_of
-from surelist.service.selecting import Shortcut
 from surelist.service.settings import Settings
 from surelist.service.uploads import Spool
 from surelist.service.visitor import Sandboxes, error_page

@@ -14,15 +14,7 @@ from msgspec.structs import replace
 from starlette.responses import Response
 
 from surelist.errors import InvalidInput, NotCertifiable, SurelistError, error_body
-from surelist.service import (
-    answers,
-    calibrating,
-    jobs,
-    policy_watch,
-    promise_form,
-    reviewing,
-    wizard,
-)
+from surelist.service import answers, calibrating, jobs, policy_watch, promise_form, reviewing, wizard
 from surelist.service.choices import AboutList, ChosenColumns, PromiseOutcome, place_of
 from surelist.service.runtime import Working
 from surelist.service.uploads import Draft, Upload
