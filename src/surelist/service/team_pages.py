@@ -52,6 +52,7 @@ TIMES: dict[str, tuple[str, str, tuple[int, ...]]] = {
     "keep_uploads": ("Uploads are kept after their result is made for", "", (0, HOUR, DAY, 7 * DAY)),
 }  # fmt: skip
 router = APIRouter()
+work = Working(router)
 
 
 @router.get("/team")
@@ -181,8 +182,6 @@ PAGE = 50
 SHOWN = 2000  # characters of an entry's details
 PROBLEMS = 100
 RECEIPTS = 20
-router = APIRouter()
-work = Working(router)
 
 
 @router.get("/record")
