@@ -209,7 +209,7 @@ def test_a_policys_selections_are_found_without_reading_the_log(address, registr
         0,
     ]
     if registry.database.kind == "sqlite":
-        expression = registry.database.policy_of_selection
+        expression = registry.database.json_text("policy")
         plan = registry.database.read(
             f"EXPLAIN QUERY PLAN SELECT * FROM log WHERE action = 'selection.made' AND {expression} = ? "
             "AND seq < ? ORDER BY seq DESC LIMIT 5", ["a", 10**6],

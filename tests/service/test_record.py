@@ -486,7 +486,7 @@ def test_a_policys_selections_are_found_by_an_index(registry, policy):
     assert [entry.subject for entry in by(registry).selections(digest)] == ["a" * 16]
     assert by(registry).selections("0" * 64) == []
     connection = registry.database.connect()
-    where = registry.database.policy_of_selection
+    where = registry.database.json_text("policy")
     query = f"SELECT seq FROM log WHERE action = 'selection.made' AND {where} = 'x' AND seq < 9"
     if registry.database.kind == "sqlite":
         plan = str(connection.execute(f"EXPLAIN QUERY PLAN {query}"))

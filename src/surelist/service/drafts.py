@@ -68,7 +68,7 @@ def choose_columns(ident: str, me: Maker) -> Response:
     draft, profile = calibrating.profile(me, past_of(me, ident))
     draft = me.spool.note(draft, columns=columns, reading=())
     problems = wizard.unchosen(columns, profile)
-    problems = problems or wizard.shown(calibrating.problems(draft, columns))
+    problems = problems or [wizard.shown(each) for each in calibrating.problems(draft, columns)]
     if problems:
         return _columns_page(me, draft, problems)
     me.spool.note(draft, reading=calibrating.reading(draft, columns))

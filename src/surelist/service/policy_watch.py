@@ -17,7 +17,6 @@ from surelist.service.record.event import Entry
 from surelist.service.record.events import PolicyWithdrawn, ReviewsClosed, SelectionMade
 from surelist.service.record.log import Written
 from surelist.service.record.record import SavedPolicy, retried
-from surelist.service.record.reviews import Closing
 from surelist.service.record.view import View
 from surelist.service.reviewing import KnownList
 from surelist.workflows import watching
@@ -112,12 +111,12 @@ def finish(
         counts = replace(counts, missed=audit[0], unaudited=audit[1], drawn=drawn)
     if made.watched:  # alone, as it may wait for pools before it: raises where its numbers do not go together
         watching.watch(saved.policy, [WatchedPool(ident, counts, made.audit_rate)])
-    closing = Closing(ident, saved.hash, counts, until, len(closings))
     after = watching.watch(saved.policy, watched_pools(view, saved.hash, {**closings, ident: counts}))
     alarm = None
     if after.alarm is not None and saved.withdrawn is None:
         alarm = PolicyWithdrawn(reason=after.alarm, pools=len(after.evidence), e_value=after.evidence[-1])
-    return view.close_reviews(closing, alarm).result()
+    ended = ReviewsClosed(policy=saved.hash, counts=counts)
+    return view.close_reviews(ident, ended, alarm, until=until, others=len(closings)).result()
 
 
 def _audit_counts(

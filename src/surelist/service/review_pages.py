@@ -175,13 +175,9 @@ def kept(me: Operator) -> Response:
 
 
 def _list(view: View, each: KeptList, entry: Entry[Reviewable]) -> dict[str, object]:
-    event, page = entry.event, f"/selections/{entry.subject}"
-    if isinstance(event, LabellingStarted):
-        page = f"/labellings/{entry.subject}"
-    elif isinstance(event, CampaignScreened):
-        page = f"/campaigns/{event.campaign}"
+    event = entry.event
     return {
-        "id": entry.subject, "page": page, "at": entry.at, "by": person(entry.actor),
+        "id": entry.subject, "page": event.address(entry.subject), "at": entry.at, "by": person(entry.actor),
         "name": event.name or "".join(view.title(made) for made in of_kind([entry], SelectionMade)),
         "candidates": event.to_review, "until": until(each.until),
         "reviewed": sum(view.marks(each.id).counts().values()), "notes": len(view.all_notes(each.id)),

@@ -296,15 +296,11 @@ def values_of(profile: Profile, label: str | None) -> dict[str, object] | None:
     With each goes whether it is no label at all unless somebody says so, such as n/a. None is chosen
     beforehand: whether “yes” or “no” is the good answer depends on the question.
     """
-    column = column_of(profile, label)
+    column = next((each for each in profile.columns if each.name == label), None)
     if column is None or column.labels or not column.values:
         return None
     values = [(value, rows, value.lower() in NO_LABEL) for value, rows in column.values]
     return {"column": column.name, "values": values, "missing": column.missing}
-
-
-def column_of(profile: Profile, name: str | None) -> Column | None:
-    return next((each for each in profile.columns if each.name == name), None)
 
 
 def preview(profile: Profile, chosen: ChosenColumns, most: int = 30) -> dict[str, object]:
@@ -339,12 +335,8 @@ def guessed(profile: Profile) -> ChosenColumns:
     return ChosenColumns(score=found["score"], label=found["label"], id=found["id"], group=found.get("group"))
 
 
-def shown(problems: Sequence[Problem]) -> list[ShownProblem]:
-    """Problems as the page shows them: calibration's own words, and what to do here."""
-    return [_shown(each) for each in problems]
-
-
-def _shown(problem: Problem) -> ShownProblem:
+def shown(problem: Problem) -> ShownProblem:
+    """A problem as the page shows it: calibration's own words, and what to do here."""
     message = OptionNames({"decimal": None}).said(problem.message)
     return ShownProblem(
         FIELDS.get(problem.kind), message.strip().removesuffix("."), REMEDIES.get(problem.kind, ""),

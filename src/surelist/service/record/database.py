@@ -199,11 +199,6 @@ class Database:
         finally:
             self.discard(connection)
 
-    @property
-    def policy_of_selection(self) -> str:
-        """SQL for the policy that a ``selection.made`` entry of the log is about."""
-        return self.json_text("policy")
-
     def json_text(self, name: str) -> str:
         """SQL for a text in an entry's details."""
         return _JSON_TEXT[self.kind].format(name)

@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, cast
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from surelist._numerals import count
 from surelist.service.errors import Conflict
@@ -61,6 +61,10 @@ class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
     def __init_subclass__(cls) -> None:
         if isinstance(cls.__dict__.get("action"), str):
             KINDS[cls.action] = cls
+
+    def address(self, subject: str) -> str:
+        """The page of what it names."""
+        return (self.page or "").format(subject=subject, event=self)
 
     def details(self) -> str:
         """What the log stores: text from which the event can be read again, or an error."""
@@ -148,10 +152,8 @@ class Entry(Struct, Generic[E_co], frozen=True, dict=True):
     def expected_hash(self) -> str:
         return entry_hash(*self.row()[:-1])
 
-    def row(self) -> tuple[int, str, str, str, str, str, str, str]:
-        return (
-            self.seq, self.at, self.actor, self.action, self.subject, self.details, self.previous, self.hash
-        )  # fmt: skip
+    def row(self) -> tuple[Any, ...]:
+        return structs.astuple(self)
 
 
 def of_kind(entries: Iterable[Entry[Any]], kind: type[E]) -> list[Entry[E]]:

@@ -60,7 +60,7 @@ class History:
         """Entries that fit, newest first."""
         beginnings = KINDS.get(asked.kind, KINDS[""])[1]
         since, until = _day(asked.since), _day(asked.until)
-        made = f"action = 'selection.made' AND {self.registry.database.policy_of_selection} = ?"
+        made = f"action = 'selection.made' AND {self.registry.database.json_text('policy')} = ?"
         of_policy = f"(subject = ? OR subject IN (SELECT subject FROM log WHERE {made}))"
         parts: list[Part] = [self._with_word(each) for each in asked.words.split()[:_MOST_WORDS]]
         if beginnings:
@@ -145,8 +145,7 @@ class NamesNow:
         if named is None:
             return Piece(subject[:12])
         made: Any = named.event
-        address = made.page.format(subject=subject, event=made)
-        return Piece(made.name or "a shortlist", address or None)
+        return Piece(made.name or "a shortlist", made.address(subject) or None)
 
     def marks(self, seq: int) -> Mapping[int, int]:
         return self._marks.get(seq, {})

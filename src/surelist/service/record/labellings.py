@@ -152,13 +152,10 @@ class Labellings(Bound):
 
     def running_labellings(self) -> list[Entry[LabellingStarted]]:
         """Those that led neither to a list nor to a policy yet, newest first."""
-        saved = self.registry.database.json_text("labelling")
-        return [] if self.actor.limited else self.registry.select(
-            "WHERE action = 'labelling.started' "
-            "AND subject NOT IN (SELECT subject FROM log WHERE action = 'labelling.listed') "
-            f"AND subject NOT IN (SELECT {saved} FROM log WHERE action = 'policy.saved' "
-            f"AND {saved} IS NOT NULL) ORDER BY seq DESC"
-        )  # fmt: skip
+        if self.actor.limited:
+            return []
+        begun = self.registry.entries(LabellingStarted, without=LabellingListed, limit=None)
+        return [each for each in begun if self.policy_of(each.subject) is None]
 
     def policy_of(self, labelling: str) -> str | None:
         """The policy that a labelling led to first, if it was saved."""

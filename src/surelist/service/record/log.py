@@ -292,13 +292,16 @@ class Log:
     def entries(
         self, *kinds: type[E], subject: str | None = None, limit: int | None = 100,
         before: int | None = None, oldest: bool = False, query: Callable[..., Rows] | None = None,
-        **texts: str | bool,
+        without: type[Event] | None = None, **texts: str | bool,
     ) -> list[Entry[E]]:  # fmt: skip
         """Entries of these kinds, or of all, newest first or ``oldest``; all of them without a limit.
 
-        ``texts`` are what their details say; True stands for anything.
+        ``texts`` are what their details say; True stands for anything. Of subjects that have an entry of the
+        kind ``without`` there are none.
         """
         where, values = self._where(kinds, {"subject = ?": subject, "seq < ?": before}, texts)
+        if without is not None:
+            where += f" AND subject NOT IN (SELECT subject FROM log WHERE action = '{without.action}')"
         most = "" if limit is None else " LIMIT ?"
         order = f"ORDER BY seq{'' if oldest else ' DESC'}{most}"
         return self.select(f"{where} {order}", [*values, *([] if limit is None else [limit])], query)
@@ -324,9 +327,11 @@ class Log:
         every = [*(parts if named else parts[1:]), *given]
         return f"WHERE {' AND '.join(every)}" if every else "", list(given.values())
 
-    def newest(self, *kinds: type[E], subject: str) -> Entry[E] | None:
+    def newest(
+        self, *kinds: type[E], subject: str, query: Callable[..., Rows] | None = None
+    ) -> Entry[E] | None:
         """The latest entry of these kinds about a subject, if there is one."""
-        return next(iter(self.entries(*kinds, subject=subject, limit=1)), None)
+        return next(iter(self.entries(*kinds, subject=subject, limit=1, query=query)), None)
 
     def latest(self, kind: type[E], subjects: Sequence[str]) -> dict[str, Entry[E]]:
         """The latest entry of a kind about each of these subjects, of those that have one."""

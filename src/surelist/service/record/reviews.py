@@ -25,16 +25,6 @@ LONGEST_NOTE = 4000
 Reviewable = events.SelectionMade | CampaignScreened | LabellingStarted
 
 
-class Closing(NamedTuple):
-    """The end of a selection's reviews: what they show, and what that was worked out from."""
-
-    selection: str
-    policy: str
-    counts: PoolNumbers
-    reviews_until: int  # the last review that is in
-    others: int  # how many selections of the policy were finished before
-
-
 class Note(NamedTuple):
     """A note about a candidate."""
 
@@ -166,21 +156,22 @@ class Reviewing(Bound):
             ),
         )  # fmt: skip
 
-    def close_reviews(self, closing: Closing, alarm: events.PolicyWithdrawn | None) -> Writing:
+    def close_reviews(
+        self, selection: str, event: events.ReviewsClosed, alarm: events.PolicyWithdrawn | None, *,
+        until: int, others: int,
+    ) -> Writing:  # fmt: skip
         """End the reviews of a selection: what they show counts from now on and cannot change.
 
-        ``alarm`` is the policy's withdrawal where these reviews raise it. Refused if anything
-        that ``closing`` was worked out from has changed meanwhile.
+        ``alarm`` is the policy's withdrawal where these reviews raise it. Refused if the last review is no
+        longer the entry ``until``, or more selections of the policy are finished than ``others``.
         """
-        selection, policy = closing.selection, closing.policy
 
         def before(batch: Batch) -> None:
-            require_open(batch, selection, closing.reviews_until)
-            if len(self.closings(policy, batch.query)) != closing.others:
+            require_open(batch, selection, until)
+            if len(self.closings(event.policy, batch.query)) != others:
                 raise Outdated("reviews: another pool was finished at the same moment. Try again.")
 
-        event = events.ReviewsClosed(policy=policy, counts=closing.counts)
-        return self.append(selection, event, policy=policy, before=before, also=(policy, alarm))
+        return self.append(selection, event, policy=event.policy, before=before, also=(event.policy, alarm))
 
     def forget_list(self, selection: str, reason: str) -> Writing:
         """The candidates of a selection are no longer kept: their notes go, and the record says when."""

@@ -46,13 +46,9 @@ class View(Campaigns, Labellings, Reviewing):
         return sorted(earlier, key=lambda each: -each.entry.seq)[:limit]
 
     def alarmed(self) -> list[SavedPolicy]:
-        """Policies whose promise was withdrawn and that nobody has retired since, newest first."""
-        entries = self.registry.select(
-            "WHERE action = 'policy.saved' "
-            "AND subject IN (SELECT subject FROM log WHERE action = 'policy.withdrawn') "
-            "AND subject NOT IN (SELECT subject FROM log WHERE action = 'policy.retired') ORDER BY seq DESC"
-        )
-        return self.registry.with_later([each for each in entries if self.actor.may_use(each.subject)])
+        """Policies whose promise was withdrawn and that nobody has retired, the latest alarm first."""
+        alarms = self.registry.entries(events.PolicyWithdrawn, without=events.PolicyRetired, limit=None)
+        return [self.registry.policy(each.subject) for each in alarms if self.actor.may_use(each.subject)]
 
     def policy_names(self, policies: Sequence[str] | None = None) -> dict[str, str]:
         """What policies are called, these or all that may be seen, newest first."""
@@ -70,16 +66,10 @@ class View(Campaigns, Labellings, Reviewing):
     def save_policy(self, saved: events.PolicySaved, secret: str | None = None) -> Writing:
         """Put a policy on record under the SHA-256 of its file; its salt, ``secret``, beside the log."""
         digest = policy_hash(saved.policy)
-
-        def earlier(batch: Batch) -> Entry[events.PolicySaved] | None:
-            """The very same file saved again is the same policy."""
-            return next(
-                iter(self.registry.entries(events.PolicySaved, subject=digest, query=batch.query)), None
-            )
-
+        newest = partial(self.registry.newest, events.PolicySaved, subject=digest)
         sql = "INSERT INTO salts (policy, secret) VALUES (?, ?)"
         return self.append(
-            digest, saved, earlier=earlier,
+            digest, saved, earlier=lambda batch: newest(query=batch.query),  # the same file, the same policy
             after=lambda connection, _: connection.execute(sql, [digest, secret]) if secret else None,
         )  # fmt: skip
 
@@ -135,17 +125,12 @@ class View(Campaigns, Labellings, Reviewing):
 
     def unfinished(self, kept: Sequence[str]) -> list[Entry[events.SelectionMade]]:
         """Selections whose reviews have not ended: those that count, and these; newest first."""
-        open_ones = (
-            "WHERE action = 'selection.made' "
-            "AND subject NOT IN (SELECT subject FROM log WHERE action = 'reviews.closed') AND"
-        )
-        watched = f"{open_ones} {self.registry.database.json_text('watched')} IS NOT NULL"
-        found = self.registry.select(watched)
-        for each, slots in batched(kept):
-            found += self.registry.select(f"{open_ones} subject IN ({slots})", each)
-        entries: dict[int, Entry[events.SelectionMade]] = {entry.seq: entry for entry in found}
-        newest = [entries[seq] for seq in sorted(entries, reverse=True)]
-        return [entry for entry in newest if self.actor.may_use(entry.event.policy)]
+        made, closed = events.SelectionMade, events.ReviewsClosed
+        found = self.registry.entries(made, without=closed, watched=True, limit=None)
+        ended = self.registry.latest(closed, kept)
+        found += self.registry.latest(made, [each for each in kept if each not in ended]).values()
+        entries = {entry.seq: entry for entry in found if self.actor.may_use(entry.event.policy)}
+        return [entries[seq] for seq in sorted(entries, reverse=True)]
 
     def selection_with_all(
         self, ident: str
