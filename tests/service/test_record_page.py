@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from surelist.service import team_pages
 from surelist.service.errors import TooMuchWork
 from surelist.service.record import access, event
-from surelist.service.record import history as sentences
+from surelist.service.record import view as sentences
 from surelist.service.record.events import PolicyWithdrawn
-from surelist.service.record.history import KINDS, History, Search
 from surelist.service.record.record import LOCAL_ACTOR, Actor
 from surelist.service.record.verify import Verdict, verify
+from surelist.service.record.view import KINDS, History, Search
 from tests.helpers.record import by, forge
 from tests.helpers.service import close
 from tests.service.test_workspace import Person, Team

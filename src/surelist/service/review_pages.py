@@ -18,11 +18,10 @@ from surelist.service.errors import Forbidden
 from surelist.service.record.campaigns import CampaignScreened
 from surelist.service.record.event import Entry, of_kind
 from surelist.service.record.events import SelectionMade
-from surelist.service.record.history import person
 from surelist.service.record.labellings import LabellingStarted
 from surelist.service.record.marks import Marks
 from surelist.service.record.reviews import Reviewable
-from surelist.service.record.view import View
+from surelist.service.record.view import View, person
 from surelist.service.reviewing import Spot
 from surelist.service.runtime import Working, bind
 from surelist.service.uploads import Draft, KeptList

@@ -20,11 +20,10 @@ from surelist.service import answers
 from surelist.service.record import access, event, live_settings
 from surelist.service.record.access import SessionBegun, Token
 from surelist.service.record.database import Database
-from surelist.service.record.history import KINDS, History, NamesNow, Search, lines
 from surelist.service.record.log import Key
 from surelist.service.record.record import ROLES
 from surelist.service.record.verify import Verdict, verify
-from surelist.service.record.view import View
+from surelist.service.record.view import KINDS, History, NamesNow, Search, View, lines
 from surelist.service.runtime import Working
 from surelist.service.settings import MIB, Settings
 from surelist.service.visitor import Admin, Auditor, to

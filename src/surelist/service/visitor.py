@@ -36,9 +36,8 @@ from surelist.service.middleware import SMALL, Metrics, allow_body
 from surelist.service.record import access
 from surelist.service.record.access import Brake
 from surelist.service.record.database import Database
-from surelist.service.record.history import person
 from surelist.service.record.record import LOCAL_ACTOR, Actor, Registry
-from surelist.service.record.view import View
+from surelist.service.record.view import View, person
 from surelist.service.runtime import Runtime, Session, bind, key_of, runtime_of
 from surelist.service.uploads import Spool
 

@@ -197,8 +197,10 @@ def _limit_files(most: int) -> None:
 
 def _end_with(parent: int) -> None:
     """A service that was killed takes its workers with it, also in the middle of their work."""
-    while _alive(parent):
-        time.sleep(1)
+    with suppress(OSError):
+        while True:
+            os.kill(parent, 0)
+            time.sleep(1)
     os._exit(1)
 
 
@@ -208,14 +210,6 @@ def _resident(process: int | None) -> int:
         return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
         return 0
-
-
-def _alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except OSError:
-        return False
-    return True
 
 
 def _explained(error: Exception, limits: Limits) -> Exception:
