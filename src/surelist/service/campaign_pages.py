@@ -57,13 +57,11 @@ def new_campaign(me: Maker, like: str | None = None) -> Response:
 
 @work.post("/campaigns")
 def upload_past(me: Uploader) -> Response:
-    draft, asked = drafts.stored(me, past=True), dict(campaigns.DEFAULTS)
-    like = me.said("like")
+    asked, like = dict(campaigns.DEFAULTS), me.said("like")
     if like and (terms := campaigns.terms_like(me.view.policy(like).policy)):
         k, size, alpha = terms
         asked |= {"k": f"{k:.10g}", "pool_size": f"{size:.10g}", "alpha": f"{100 * alpha:.10g}"}
-    me.spool.note(draft, then="campaign", typed=asked)
-    return to(f"/drafts/{draft.id}")
+    return to(f"/drafts/{drafts.stored(me, 'past', then='campaign', typed=asked).id}")
 
 
 @router.get("/drafts/{ident}/campaign")
@@ -148,8 +146,7 @@ def _pictures(
 def upload_pool(
     ident: str, me: Annotated[Visitor, visit("operator", all_policies=True, of="campaign", limit=UPLOAD)]
 ) -> Response:
-    draft = me.spool.note(drafts.stored(me, past=False, kind="campaign pool"), campaign=ident)
-    return to(f"/campaigns/pools/{draft.id}")
+    return to(f"/campaigns/pools/{drafts.stored(me, 'campaign pool', campaign=ident).id}")
 
 
 @work.get("/campaigns/pools/{ident}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter
 from msgspec.structs import replace
@@ -27,10 +27,9 @@ work = Working(router)
 
 @work.post("/drafts")
 def upload_past(me: Uploader) -> Response:
-    draft = stored(me, past=True)
-    if like := me.said("like"):
-        me.spool.note(draft, asked=promise_form.asked_like(me.view.policy(like).policy))
-    return to(f"/drafts/{draft.id}")
+    like = me.said("like")
+    asked = promise_form.asked_like(me.view.policy(like).policy) if like else None
+    return to(f"/drafts/{stored(me, 'past', asked=asked).id}")
 
 
 @work.post("/sandbox")
@@ -221,7 +220,7 @@ def save_policy(ident: str, me: Maker) -> Response:
     os.link(others.path, path)  # stays when the draft goes
     me.spool.drop_draft(draft, me.settings.keep_uploads)
     me.view.key = None  # it stands for the policy
-    pool = _draft(me, "pool", replace(others, path=path), digest)
+    pool = _draft(me, "pool", replace(others, path=path), policy=digest)
     pool, profile = calibrating.profile(me, pool)
     columns = wizard.pool_columns(me.view.policy(digest).policy, profile)
     seconds = reviewing.usual_keep(me.settings)
@@ -233,9 +232,9 @@ def upload_pool(
     digest: str, me: Annotated[Visitor, visit("operator", of="policy", limit=UPLOAD)]
 ) -> Response:  # fmt: skip
     if me.form.get("example"):
-        draft = _draft(me, "pool", jobs.store_example(me.runtime, past=False), digest)
+        draft = _draft(me, "pool", jobs.store_example(me.runtime, past=False), policy=digest)
     else:
-        draft = stored(me, past=False, policy=digest)
+        draft = stored(me, "pool", policy=digest)
     return to(f"/pools/{draft.id}")
 
 
@@ -310,14 +309,13 @@ def note_pool(me: Visitor, draft: Draft, longest: int = 200) -> tuple[Draft, Cho
     return me.spool.note(draft, columns=columns, about=about, keep=seconds), columns, about, seconds
 
 
-def stored(me: Visitor, *, past: bool, policy: str | None = None, kind: str | None = None) -> Draft:
+def stored(me: Visitor, kind: str, **more: Any) -> Draft:
     """The file of a form, as a draft; which sheet may still be open."""
     if (file := me.file()) is None:
         raise InvalidInput("file", "choose a CSV, Excel or Parquet file first.")
-    upload, sheets = jobs.store_to_ask(me, file, past=past, place=place_of(me.form))
-    draft = _draft(me, kind or ("past" if past else "pool"), upload, policy)
-    return me.spool.note(draft, sheets=sheets) if sheets else draft
+    upload, sheets = jobs.store_to_ask(me, file, past=kind == "past", place=place_of(me.form))
+    return _draft(me, kind, upload, sheets=sheets, **more)
 
 
-def _draft(me: Visitor, kind: str, upload: Upload, policy: str | None = None) -> Draft:
-    return me.spool.add_draft(me.owner, kind, upload, me.settings.draft_life, policy)
+def _draft(me: Visitor, kind: str, upload: Upload, **more: Any) -> Draft:
+    return me.spool.add_draft(me.owner, kind, upload, me.settings.draft_life, **more)

@@ -39,7 +39,7 @@ def new_labelling(me: Maker) -> Response:
 
 @work.post("/labellings")
 def upload_collection(me: Uploader) -> Response:
-    return to(f"/collections/{drafts.stored(me, past=False, kind='collection').id}")
+    return to(f"/collections/{drafts.stored(me, 'collection').id}")
 
 
 @work.get("/collections/{ident}")
@@ -209,8 +209,7 @@ def start_labelling(call: api.Maker, options: Annotated[LabellingOptions, Query(
     path = call.spool.new_path(upload.path.suffix[1:])
     os.link(upload.path, path)  # stays when the request ends
     kept = structs.replace(upload, path=path, name="the collection")
-    draft = call.spool.add_draft("", "collection", kept, seconds)
-    draft = call.spool.note(draft, typed=options.asked())
+    draft = call.spool.add_draft("", "collection", kept, seconds, typed=options.asked())
     try:
         ident = labelling.start(call, draft, seconds)
     except BaseException:

@@ -14,7 +14,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, BinaryIO, TypeVar
+from typing import IO, Any, BinaryIO, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -206,13 +206,9 @@ class Spool:
     def new_path(self, format: str) -> Path:
         return self.folder / f"made-{secrets.token_hex(8)}.{format}"
 
-    def add_draft(
-        self, owner: str, kind: str, upload: Upload, seconds: int, policy: str | None = None
-    ) -> Draft:
-        draft = Draft(
-            id=secrets.token_hex(8), owner=owner, kind=kind, upload=upload, until=time.time() + seconds,
-            policy=policy,
-        )  # fmt: skip
+    def add_draft(self, owner: str, kind: str, upload: Upload, seconds: int, **more: Any) -> Draft:
+        ident, until = secrets.token_hex(8), time.time() + seconds
+        draft = Draft(id=ident, owner=owner, kind=kind, upload=upload, until=until, **more)
         return self._write("draft", draft)
 
     def draft(self, ident: str, owner: str, *kinds: str) -> Draft:
@@ -251,10 +247,8 @@ class Spool:
         stage: str = "",
     ) -> None:
         """A shortlist and which of its columns is which, for download and review."""
-        until = time.time() + seconds
-        self._write(
-            "result", KeptList(id=ident, upload=upload, until=until, columns=columns, told=told, stage=stage)
-        )
+        kept = KeptList(id=ident, upload=upload, until=time.time() + seconds, columns=columns)
+        self._write("result", replace(kept, told=told, stage=stage))
 
     def keep_counts(self, kept: KeptList, counts: ListCounts) -> None:
         """How many of a shortlist are qualified, beside it."""
@@ -262,9 +256,8 @@ class Spool:
 
     def keep_collection(self, ident: str, draft: Draft, seconds: int, columns: ChosenColumns) -> None:
         """A collection to be labelled: no longer one person's draft."""
-        self._write(
-            "labelling", KeptList(id=ident, upload=draft.upload, until=time.time() + seconds, columns=columns)
-        )
+        until = time.time() + seconds
+        self._write("labelling", KeptList(id=ident, upload=draft.upload, until=until, columns=columns))
         self._path("draft", draft.id).unlink(missing_ok=True)
 
     def give_back(self, ident: str, draft: Draft) -> None:
@@ -318,11 +311,8 @@ class Spool:
         removed = set()
         for file in self.folder.glob("*.json"):
             kind, _, ident = file.stem.partition("-")
-            known: Draft | KeptList | None = (
-                self._read(kind, ident, Draft, expired=True)
-                if kind == "draft"
-                else self._read(kind, ident, KeptList, expired=True)
-            )
+            shape: Any = Draft if kind == "draft" else KeptList
+            known: Draft | KeptList | None = self._read(kind, ident, shape, expired=True)
             if known is not None and known.until >= time.time():
                 kept |= {*known.files, list_of(known.upload)}
                 continue

@@ -337,6 +337,7 @@ class NamesNow:
         self._newest, self._marks = cache(history.registry.newest), marks or {}
 
     def of(self, subject: str) -> Piece:
+        """A policy, a shortlist, a labelling, a campaign or a pool of one, a token."""
         named = self._newest(*_naming(), subject=subject)
         if named is None:
             return Piece(subject[:12])
@@ -344,6 +345,7 @@ class NamesNow:
         return Piece(made.name or "a shortlist", made.address(subject) or None)
 
     def marks(self, seq: int) -> Mapping[int, int]:
+        """How many candidates an entry marked with which code, as far as a reader may know it."""
         return self._marks.get(seq, {})
 
 
