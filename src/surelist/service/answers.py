@@ -60,11 +60,7 @@ def policy(saved: SavedPolicy, candidates: int | None = None) -> models.PolicyVi
         two_lines=models.TwoLinesView(**structs.asdict(saved.current.two_lines_of(candidates))),
         conditions=[*made.conditions, *look_conditions(made, looks)], alpha=made.alpha, rule=made.rule,
         cutoffs=[
-            models.CutoffView(
-                group=each.group, threshold=each.steps[0].threshold, rows=each.rows,
-                qualified=each.qualified, critical_count=each.steps[0].critical_count,
-            )
-            for each in made.cutoffs
+            view_of(models.CutoffView, each, **structs.asdict(each.steps[0])) for each in made.cutoffs
         ],
         score_column=(made.columns or {}).get("score"), scores=scores(made),
         warnings=[*made.warnings, *saved.saved.warnings], purpose=made.purpose,
@@ -113,14 +109,15 @@ def _seen(look: Look) -> str:
     return f"{numerals.moment(look.at)}: {asked}{alpha}"
 
 
+_AS_RECORDED = [each for each in models.SelectionView.model_fields if each in SelectionMade.__struct_fields__]
+
+
 def selection(made: Written[SelectionMade] | Entry[SelectionMade]) -> dict[str, object]:
     """A selection, as plain values that are quick to write."""
     entry = made.entry if isinstance(made, Written) else made
     event, replayed = entry.event, isinstance(made, Written) and made.replayed
     return {
-        "id": entry.subject, "policy": event.policy, "candidates": event.candidates,
-        "shortlisted": event.shortlisted, "groups": event.groups, "pool_sha256": event.pool_sha256,
-        "result_sha256": event.result_sha256, "result_format": event.result_format,
+        "id": entry.subject, **{name: getattr(event, name) for name in _AS_RECORDED},
         "checks": [  # a gap is for pictures
             {"kind": each.kind, "warns": each.warns, "message": each.message, "group": each.group}
             for each in event.checks

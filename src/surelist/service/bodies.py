@@ -240,10 +240,7 @@ class SelectionRequest(models.SelectOptions):
     key: KeyText | None = Field(default=None, alias="Idempotency-Key", description=KEY_HELP)
 
     def as_columns(self) -> ChosenColumns:
-        return ChosenColumns(
-            score=self.score, group=self.group, id=self.id, pool=self.pool, decimal=self.decimal,
-            attributes=tuple(self.attribute),
-        )  # fmt: skip
+        return ChosenColumns(**self.columns, decimal=self.decimal, attributes=tuple(self.attribute))
 
 
 _PLACES = {"policy": "path", KEY: "header"}

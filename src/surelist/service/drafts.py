@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from starlette.responses import Response
 
 from surelist.errors import InvalidInput, NotCertifiable, SurelistError, error_body
+from surelist.reports.pictures import promise_chart
 from surelist.service import answers, calibrating, jobs, policy_watch, promise_form, reviewing, wizard
 from surelist.service.choices import AboutList, ChosenColumns, PromiseOutcome, place_of
 from surelist.service.runtime import Working
@@ -198,9 +199,11 @@ def explore(ident: str, me: Maker, pool_size: str | None = None, alpha: str | No
     except promise_form.FieldError as error:
         return me.show("explore.html", 400, draft=draft, evidence=None, problem=error, typed=typed)
     evidence = calibrating.explore(me.view, draft, columns, size, share)
+    highest = max(evidence.curves["simultaneous"].qualified, default=0.0)
     return me.show(
         "explore.html", draft=draft, evidence=evidence, pool_size=size, alpha=float(typed[1]), problem=None,
-        typed=typed, shown=wizard.mark_of(columns), **wizard.exploration(evidence),
+        typed=typed, shown=wizard.mark_of(columns), chart=promise_chart(evidence),
+        highest=int(highest * 10) / 10,
     )  # fmt: skip
 
 

@@ -172,7 +172,7 @@ class SelectOptions(FileOptions, PoolColumns):
     )
 
     @property
-    def columns(self) -> dict[str, str | None]:
+    def columns(self) -> dict[str, Any]:
         return {"score": self.score, "group": self.group, "id": self.id, "pool": self.pool}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -17,8 +18,8 @@ from surelist.promises.policy import Policy
 from surelist.promises.wording import list_length
 from surelist.reports import pictures
 from surelist.reports.audit import noise_supported
-from surelist.reports.evidence import CurvePoints, RowsEvidence
-from surelist.reports.pictures import list_chart, promise_chart, promise_charts, promised_point
+from surelist.reports.evidence import CurvePoints
+from surelist.reports.pictures import list_chart, promise_charts, promised_point
 from surelist.reports.report import common_of, cutoffs_of
 from surelist.service import answers
 from surelist.service.calibrating import NO_LABEL, Column
@@ -56,7 +57,7 @@ FIXED = {
 
 def columns_of(form: FormData) -> ChosenColumns:
     """The columns a person confirmed."""
-    roles = {role: str(form.get(role) or "") or None for role in ROLES}
+    roles: dict[str, Any] = {role: str(form.get(role) or "") or None for role in ROLES}
     labels = "unqualified" if form.get("missing_labels") else str(form.get("labels") or "all")
     decimal: DecimalMark = (
         "," if form.get("decimal") == "," else "." if form.get("decimal") == "." else "auto"
@@ -65,8 +66,7 @@ def columns_of(form: FormData) -> ChosenColumns:
     shown = form.get("pos_label_of") == roles["label"]
     said = tuple(str(each) for each in form.getlist("pos_label") if each) if shown else ()
     return ChosenColumns(
-        score=roles["score"], label=roles["label"], group=roles["group"], id=roles["id"], pool=roles["pool"],
-        labels=next((each for each in LABELS if each == labels), "all"), decimal=decimal, pos_label=said,
+        **roles, labels=next((e for e in LABELS if e == labels), "all"), decimal=decimal, pos_label=said,
         neg_label=tuple(str(n) for n in form.getlist("label_shown") if n not in said) if said else (),
         attributes=tuple(str(form.get(n)) for n in ("attribute1", "attribute2") if form.get(n)),
     )  # fmt: skip
@@ -118,12 +118,6 @@ def curve_asked(asked: AskedPromise | None, pool_size: str | None, alpha: str | 
     fields = DEFAULTS | before
     size = fields["pool_size"] if pool_size is None else pool_size
     return size, fields["alpha"] if alpha is None else alpha
-
-
-def exploration(evidence: RowsEvidence) -> dict[str, object]:
-    """The simultaneous curve: a promise may be chosen from it after looking."""
-    highest = max(evidence.curves["simultaneous"].qualified, default=0.0)
-    return {"chart": promise_chart(evidence), "highest": int(highest * 10) / 10}
 
 
 def comparison(chosen: list[SavedPolicy]) -> list[dict[str, object]]:
@@ -204,13 +198,12 @@ def other_numbers(profile: Profile, columns: ChosenColumns) -> list[str]:
 def pool_columns(policy: Policy, profile: Profile) -> ChosenColumns:
     """The columns a pool probably has: those of the calibration rows."""
     known, guesses = policy.columns or {}, profile.guesses
-    chosen = {role: known.get(role) if known.get(role) in profile.names else None for role in ROLES}
+    chosen: dict[str, Any] = {
+        role: known.get(role) if known.get(role) in profile.names else None for role in ROLES
+    }
     if "score" not in known:  # another column than the calibrated one is never taken silently
         chosen["score"] = guesses["score"]
-    return ChosenColumns(
-        score=chosen["score"], label=chosen["label"], group=chosen["group"],
-        id=chosen["id"] or guesses["id"], pool=chosen["pool"],
-    )  # fmt: skip
+    return ChosenColumns(**{**chosen, "id": chosen["id"] or guesses["id"]})
 
 
 def one_ranking(saved: SavedPolicy) -> bool:

@@ -165,11 +165,7 @@ class CampaignWithdrawn(Withdrawn, frozen=True, kw_only=True):
     action = "campaign.withdrawn"
 
     def said(self, subject: str, names: Names, seq: int) -> Words:
-        return [
-            "finished reviews that raise the alarm: the campaign ",
-            names.of(subject),
-            " is withdrawn.",
-        ]
+        return ["finished reviews that raise the alarm: the campaign ", names.of(subject), " is withdrawn."]
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         _require_running(entry, story, entry.subject)
