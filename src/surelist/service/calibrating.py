@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -35,6 +35,7 @@ from surelist.workflows import summaries as workflow_facts
 from surelist.workflows import tables as workflows
 from surelist.workflows.source import LABELS, NO_HINTS, Hints, Source
 
+T = TypeVar("T")
 LENGTHS = 1000  # of a list, of which the page says how many are qualified
 Column = workflows.Column
 NO_LABEL = workflows.NO_LABEL
@@ -107,21 +108,24 @@ def evaluate(view: View, digest: str, upload: Upload, columns: Mapping[str, str 
     """How a policy did on labelled rows; whoever has seen that has looked at them."""
     policy = view.policy(digest).policy
     source = upload.source(Hints.of(policy.columns or {}, LABELS))
-    rows, found = run(workflows.evaluate_source, source, policy, columns)
+    found = run(workflows.evaluate_source, source, policy, columns)
     asked = {"everyone": f"how the policy {digest[:12]} did"}
-    question = Question(asked, policy.alpha, policy.rule)
-    view.record_look((rows,) if rows else (), upload.sha256, "evaluate", question)
-    return found.to_dict()
+    return _seen(view, upload, "evaluate", Question(asked, policy.alpha, policy.rule), found).to_dict()
+
+
+def _seen(view: View, upload: Upload, how: str, question: Question, found: tuple[str | None, T]) -> T:
+    """What was found of rows, once the look at them is on record."""
+    rows, made = found
+    view.record_look((rows,) if rows else (), upload.sha256, how, question)
+    return made
 
 
 def curve(
     view: View, upload: Upload, roles: Roles, options: Mapping[str, Any], hints: Hints = NO_HINTS
 ) -> GuaranteeCurve:
     """The guarantee curve of an upload, for choosing after looking."""
-    rows, made = run(workflow_facts.curve, upload.source(hints), roles, **options)
-    question = Question({}, options["alpha"], options["rule"])
-    view.record_look((rows,), upload.sha256, "curve", question)
-    return made
+    found = run(workflow_facts.curve, upload.source(hints), roles, **options)
+    return _seen(view, upload, "curve", Question({}, options["alpha"], options["rule"]), found)
 
 
 def this_list(
@@ -129,13 +133,12 @@ def this_list(
     best_hints: Hints = NO_HINTS, candidates: int | None = None,
 ) -> ListCurve:  # fmt: skip
     """How many of this very list are qualified, from labelled rows: of a pool's best, or of a whole pool."""
-    rows, made = run(
+    found = run(
         workflow_facts.list_curve, past.upload.source(hints), roles,
         replace(best, name="the pool").source(best_hints), score, candidates, alpha,
     )  # fmt: skip
     question = Question({"everyone": "how many of one list are qualified"}, alpha, "simultaneous")
-    view.record_look((rows,), past.upload.sha256, "list", question)
-    return made
+    return _seen(view, past.upload, "list", question, found)
 
 
 def list_counts(
@@ -157,13 +160,11 @@ def explore(
     view: View, draft: Draft, columns: ChosenColumns, pool_size: float, alpha: float
 ) -> RowsEvidence:  # fmt: skip
     """The simultaneous curve of a draft's rows as a report shows it. Another alpha is another look."""
-    rows, shown = run(
+    found = run(
         workflow_facts.evidence_at, *_past(draft, columns), pool_size=pool_size, alpha=alpha,
         rule="simultaneous", missing_labels=columns.missing_labels,
     )  # fmt: skip
-    question = Question({}, alpha, "simultaneous")
-    view.record_look((rows,), draft.upload.sha256, "curve on the page", question)
-    return shown
+    return _seen(view, draft.upload, "curve on the page", Question({}, alpha, "simultaneous"), found)
 
 
 def looks(view: View, draft: Draft, columns: ChosenColumns) -> tuple[list[Look], tuple[float, float]]:

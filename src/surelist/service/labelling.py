@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
+from pydantic import BaseModel
 
 from surelist.errors import InvalidInput
 from surelist.promises import kinds, policy_file
@@ -268,7 +269,7 @@ def _refuse_known(me: Session, ident: str, marked: set[str]) -> None:
         )
 
 
-class RowToLabel(NamedTuple):
+class AskedRow(BaseModel):
     """A row to label now, with all its columns."""
 
     row: int
@@ -276,7 +277,7 @@ class RowToLabel(NamedTuple):
     columns: dict[str, str]
 
 
-def asked_now(me: Session, ident: str, limit: int) -> list[RowToLabel]:
+def asked_now(me: Session, ident: str, limit: int) -> list[AskedRow]:
     """The rows to label now, as long as the collection is kept."""
     at = standing(me.view, ident)
     waiting = set(at.now.waiting)
@@ -292,7 +293,7 @@ def asked_now(me: Session, ident: str, limit: int) -> list[RowToLabel]:
         everyone = (
             (each, dict(zip(work.names, each.cells, strict=True))) for part in laid_out for each in part
         )
-        rows = (RowToLabel(int(cells.pop(ROW)), each.id, cells) for each, cells in everyone)
+        rows = (AskedRow(row=int(c.pop(ROW)), candidate=each.id, columns=c) for each, c in everyone)
         return list(islice((each for each in rows if each.row in waiting), limit))
 
 

@@ -196,12 +196,6 @@ class LabellingView(BaseModel):
     receipt: Receipt
 
 
-class AskedRow(BaseModel):
-    row: int
-    candidate: str
-    columns: dict[str, str]
-
-
 @api.with_table(api_router, "/labellings", status=201, past=False)
 def start_labelling(call: api.Maker, options: Annotated[LabellingOptions, Query()]) -> LabellingView:
     """Draw whom to label. The draw is made once and goes on record."""
@@ -237,10 +231,9 @@ def show(ident: api.SelectionId, call: api.Auditor) -> LabellingView:
 @api_work.get("/labellings/{ident}/next")
 def next_rows(
     ident: api.SelectionId, call: api.Reader, limit: Annotated[int, Query(ge=1, le=10_000)] = 1000
-) -> list[AskedRow]:
+) -> list[labelling.AskedRow]:
     """Whom to label now. Asking again gives the same rows."""
-    asked = labelling.asked_now(call, ident, limit)
-    return [answers.view_of(AskedRow, each) for each in asked]
+    return labelling.asked_now(call, ident, limit)
 
 
 @api_work.post("/labellings/{ident}/labels")

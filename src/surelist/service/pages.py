@@ -110,10 +110,9 @@ def new_policy(me: Maker, like: str | None = None) -> Response:
 
 @router.get("/policies")
 def policies(me: Viewer, q: str = "", state: str = "") -> Response:
-    search, states = q[:200], STATES
-    found, more = found_policies(me.view, search, state if state in states else "")
+    found, more = found_policies(me.view, q[:200], state)
     return me.show(
-        "policies.html", policies=found, more=more, search=search, state=state, states=states
+        "policies.html", policies=found, more=more, search=q[:200], state=state, states=STATES
     )  # fmt: skip
 
 
@@ -342,13 +341,10 @@ def _due(view: View, spool: Spool) -> list[dict[str, object]]:
 
 def found_policies(view: View, search: str, state: str) -> tuple[list[PolicyView], bool]:
     """The latest policies on record that fit, newest first, and whether there are more."""
-    fitting = (e for e in _newest(view) if state in ("", _state(e)) and _matches(_words_of(e), search))
+    wanted = STATES.get(state, "all")
+    fitting = (e for e in _newest(view) if wanted in ("all", e.state) and _matches(_words_of(e), search))
     found = list(islice(fitting, LISTED + 1))
     return [answers.policy(each) for each in found[:LISTED]], len(found) > LISTED
-
-
-def _state(saved: SavedPolicy) -> str:
-    return "withdrawn" if saved.withdrawn else "retired" if saved.retired else "use"
 
 
 def _words_of(saved: SavedPolicy) -> Sequence[str]:

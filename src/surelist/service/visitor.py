@@ -235,12 +235,8 @@ def safe_path(text: str) -> str:
 
 def _login(request: Request) -> Response:
     """To the login, and from there back; a form that was sent is gone, so back to the page it was on."""
-    back = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-    if request.method != "GET":
-        came_from = urlsplit(request.headers.get("referer", ""))
-        back = came_from.path + (f"?{came_from.query}" if came_from.query else "")
-        back = back if came_from.netloc == request.url.netloc else "/"
-    back = safe_path(back)
+    here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    back = safe_path(here if request.method == "GET" else _came_from(request) or "/")
     if urlsplit(back).path == "/":  # whose query may hold a token
         return to("/login")
     return to(f"/login?{urlencode({'next': back})}")

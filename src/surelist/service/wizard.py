@@ -169,7 +169,7 @@ def _facts(saved: SavedPolicy) -> dict[str, str]:
         "How sure": policy.two_lines.sure.removeprefix("How sure: "),
         "May be false": numerals.percent(policy.alpha),
         "When it was fixed": FIXED[policy.rule],
-        "Status": "withdrawn" if view.withdrawn else "retired" if view.retired else "in use",
+        "Status": saved.state,
         "Saved": f"{numerals.moment(saved.entry.at)} by {saved.entry.actor}",
         "Note": saved.note or "–",
         "Earlier questions to the rows": str(view.earlier_looks),

@@ -107,8 +107,12 @@ class SavedPolicy(Struct, frozen=True):
         return self.policy.withdraw(self.withdrawn.event.reason) if self.withdrawn else self.policy
 
     @property
+    def state(self) -> str:
+        return "withdrawn" if self.withdrawn else "retired" if self.retired else "in use"
+
+    @property
     def in_use(self) -> bool:
-        return self.retired is None and self.withdrawn is None
+        return self.state == "in use"
 
 
 class Registry(Log):
