@@ -18,7 +18,7 @@ from surelist.service.bodies import KEY, KEY_HELP, PAST_BODY, TABLE_BODY, Digest
 from surelist.service.calibrating import Past
 from surelist.service.errors import MEANING
 from surelist.service.record.view import View
-from surelist.service.runtime import Session, Waiting, key_of, runtime_of
+from surelist.service.runtime import Session, Waiting, Working, key_of, runtime_of
 
 REVIEWS = 16 << 20  # bytes of reviews in one request
 P = ParamSpec("P")
@@ -31,6 +31,7 @@ router = APIRouter(
     },
 )
 
+work = Working(router)
 Digest = Annotated[DigestText, Path(description="SHA-256 of the policy.")]
 SelectionId = Annotated[str, Path(pattern="^[0-9a-f]{16}$")]
 IdempotencyKey = Annotated[KeyText | None, Header(alias=KEY, description=KEY_HELP)]
@@ -73,7 +74,7 @@ def _by(role: str, *, all_policies: bool = False, writes: bool = False, of: str 
 
 
 def with_table(
-    router: APIRouter, path: str, *, status: int = 200, past: bool = True, two: bool = False
+    path: str, *, status: int = 200, past: bool = True, two: bool = False
 ) -> Callable[[Callable[P, T]], Waiting[P, T]]:
     """A route that takes the table in the body, or two of them: when they are here, and it is its turn."""
 
@@ -111,7 +112,7 @@ router.post(
 )(bodies.select)
 
 
-@with_table(router, "/calibrate", status=201, two=True)
+@with_table("/calibrate", status=201, two=True)
 def calibrate(call: Maker, options: Annotated[models.CalibrateOptions, Query()]) -> models.PolicyFile:
     """Certify a promise from past candidates and put the policy on record.
 
@@ -123,7 +124,7 @@ def calibrate(call: Maker, options: Annotated[models.CalibrateOptions, Query()])
     return answers.policy_file(*calibrating.calibrate(call, options.request(), call.past, options.name))
 
 
-@with_table(router, "/curve")
+@with_table("/curve")
 def curve(call: Reader, options: Annotated[models.CurveOptions, Query()]) -> models.CurveView:
     """For every list size the qualified candidates certified, all at once: for choosing after looking."""
     made = calibrating.curve(call.view, call.past.upload, *options.split(), options.hints)
@@ -146,7 +147,7 @@ class ListView(BaseModel):
     conditions: list[str] = Field(description="How sure that is, and what it rests on.")
 
 
-@with_table(router, "/list", two=True)
+@with_table("/list", two=True)
 def this_list(call: Reader, options: Annotated[ListOptions, Query()]) -> ListView:
     """How many of the first n of this very pool's list are qualified, for every n at once.
 
@@ -182,7 +183,7 @@ def retire(
     return answers.receipt(call.view.retire_policy(policy, body.reason).result())
 
 
-@with_table(router, "/policies/{policy}/evaluate")
+@with_table("/policies/{policy}/evaluate")
 def evaluate(
     policy: Digest, call: Reader, options: Annotated[models.EvaluateOptions, Query()]
 ) -> models.EvaluationView:

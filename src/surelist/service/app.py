@@ -21,7 +21,7 @@ from starlette.staticfiles import StaticFiles
 
 from surelist._version import __version__
 from surelist.errors import SurelistError, error_body
-from surelist.service import api, campaign_pages, drafts, labelling_pages, pages, review_pages, team_pages
+from surelist.service import api, labelling_pages, pages, review_pages, team_pages, visitor  # noqa: F401 (their routes)
 from surelist.service.bodies import JSON_BODIES, Shortcut, body_of
 from surelist.service.errors import MEANING, PAGE, PARAMETERS, NotFound, as_answer, first_of, headers_of
 from surelist.service.middleware import Guard, Metrics
@@ -33,11 +33,9 @@ from surelist.service.record.view import View
 from surelist.service.runtime import Runtime, runtime_of, slots_of
 from surelist.service.settings import Settings
 from surelist.service.uploads import Spool
-from surelist.service.visitor import Sandboxes, error_page
+from surelist.service.visitor import Sandboxes
 
 FOLDER = Path(__file__).parent
-APIS = (api.router, campaign_pages.api_router, labelling_pages.api_router)
-PAGES = (drafts, pages, review_pages, labelling_pages, team_pages, campaign_pages)
 SWEEP_SECONDS = 30
 KEYS_KEPT = timedelta(days=3)
 
@@ -75,10 +73,8 @@ def create_app(settings: Settings) -> FastAPI:
         docs_url=None, redoc_url=None, openapi_url="/api/v1/openapi.json",
     )  # fmt: skip
     app.state.runtime, app.state.sandboxes = runtime, sandboxes
-    for router in APIS:
+    for router in (api.router, visitor.router):
         app.include_router(router)
-    for page in PAGES:
-        app.include_router(page.router, include_in_schema=False)
     app.mount("/static", StaticFiles(directory=FOLDER / "static"))
     _add_checks(app)
     _add_errors(app)
@@ -141,7 +137,7 @@ def _add_errors(app: FastAPI) -> None:
             body, status = error_body(shown, PAGE if page else PARAMETERS), shown.status
             headers = headers_of(shown)
         if page:
-            return await error_page(request, body, status, headers)
+            return await visitor.error_page(request, body, status, headers)
         return JSONResponse({"error": body}, status, headers)
 
     for kind in (SurelistError, OSError, RequestValidationError, HTTPException):
@@ -161,7 +157,7 @@ def _declare_bodies(app: FastAPI) -> None:
         schema = made()
         parts = schema.setdefault("components", {}).setdefault("schemas", {})
         bodies: list[type[BaseModel]] = [Rows, PastRows]
-        routes: list[Any] = [each for router in APIS for each in router.routes]
+        routes: list[Any] = api.router.routes
         for route in routes:
             read = [JSON_BODIES.get(each.call) for each in route.dependant.dependencies]
             for model in filter(None, read):

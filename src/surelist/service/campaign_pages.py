@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from msgspec import structs
 from pydantic import BaseModel, Field
 from starlette.responses import Response
@@ -21,13 +21,9 @@ from surelist.service.models import FileOptions, Name, Number, PastOptions, Rece
 from surelist.service.record import campaigns as events
 from surelist.service.record.event import Entry, of_kind
 from surelist.service.record.view import View
-from surelist.service.runtime import Working
 from surelist.service.uploads import Draft, Spool, list_of
-from surelist.service.visitor import UPLOAD, Auditor, Maker, Uploader, Visitor, send, to, visit
+from surelist.service.visitor import UPLOAD, Auditor, Maker, Uploader, Visitor, router, send, to, visit, work
 from surelist.service.worklist import Worklist
-
-router = APIRouter()
-work = Working(router)
 
 
 @router.get("/campaigns")
@@ -201,10 +197,6 @@ def download(ident: str, pool: str, format: str, me: Maker) -> Response:
     return send(jobs.campaign_list(me.spool, kept, format, entry.event), name)
 
 
-api_router = APIRouter(prefix="/api/v1", responses=api.router.responses)
-api_work = Working(api_router)
-
-
 class CampaignOptions(PastOptions):
     """ChosenColumns of the past decisions, what the campaign promises, and when it learns."""
 
@@ -311,7 +303,7 @@ def waiting_in(now: campaigns.Standing) -> list[Entry[events.CampaignScreened]]:
     return [each for each in screened if each.event.to_review and each.subject not in finished]
 
 
-@api.with_table(api_router, "/campaigns", status=201)
+@api.with_table("/campaigns", status=201)
 def start_campaign(call: api.Maker, options: Annotated[CampaignOptions, Query()]) -> CampaignView:
     """Start a campaign from past candidates. 422 if its first threshold is not certifiable."""
     begun = campaigns.start(
@@ -320,13 +312,13 @@ def start_campaign(call: api.Maker, options: Annotated[CampaignOptions, Query()]
     return where_it_stands(begun.entry.subject, call)
 
 
-@api_router.get("/campaigns")
+@api.router.get("/campaigns")
 def campaigns_on_record(call: api.Auditor) -> list[CampaignView]:
     """Campaigns on record, newest first."""
     return [where_it_stands(each.subject, call) for each in call.view.all_campaigns()]
 
 
-@api_router.get("/campaigns/{campaign}")
+@api.router.get("/campaigns/{campaign}")
 def where_it_stands(campaign: api.SelectionId, call: api.Auditor) -> CampaignView:
     """Where a campaign stands."""
     now = campaigns.Standing(call.view, campaign)
@@ -338,7 +330,7 @@ def where_it_stands(campaign: api.SelectionId, call: api.Auditor) -> CampaignVie
     )  # fmt: skip
 
 
-@api.with_table(api_router, "/campaigns/{campaign}/screen", past=False)
+@api.with_table("/campaigns/{campaign}/screen", past=False)
 def screen_pool(
     campaign: api.SelectionId, call: api.Maker, options: Annotated[ScreenOptions, Query()]
 ) -> ScreenedView:
@@ -368,7 +360,7 @@ def _to_review(spool: Spool, pool: str) -> tuple[list[str], list[str]]:
         return names[: work.listed], names[work.listed :]
 
 
-@api_router.post("/campaigns/{campaign}/pools/{pool}/reviews", status_code=201)
+@api.router.post("/campaigns/{campaign}/pools/{pool}/reviews", status_code=201)
 def send_reviews(
     campaign: api.SelectionId, pool: api.SelectionId, call: api.Maker, body: api.SentReviews
 ) -> ReviewsView:  # fmt: skip
@@ -377,7 +369,7 @@ def send_reviews(
     return api.take_reviews(pool, call, body)
 
 
-@api_work.post("/campaigns/{campaign}/pools/{pool}/finish")
+@api.work.post("/campaigns/{campaign}/pools/{pool}/finish")
 def finish(
     campaign: api.SelectionId, pool: api.SelectionId, call: api.Maker, body: api.SentFinish
 ) -> CampaignView:
@@ -387,7 +379,7 @@ def finish(
     return answers.with_receipt(where_it_stands(campaign, call), written)
 
 
-@api_work.post("/campaigns/{campaign}/update")
+@api.work.post("/campaigns/{campaign}/update")
 def update_threshold(campaign: api.SelectionId, call: api.Maker) -> CampaignView:
     """The scheduled update of the threshold; refused at any other time."""
     call.view.campaign(campaign)

@@ -9,7 +9,6 @@ import os
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter
 from msgspec.structs import replace
 from starlette.responses import Response
 
@@ -17,13 +16,10 @@ from surelist.errors import InvalidInput, NotCertifiable, SurelistError, error_b
 from surelist.reports.pictures import promise_chart
 from surelist.service import answers, calibrating, jobs, policy_watch, promise_form, reviewing, wizard
 from surelist.service.choices import AboutList, ChosenColumns, PromiseOutcome, place_of
-from surelist.service.runtime import Working
 from surelist.service.uploads import Draft, Upload
-from surelist.service.visitor import UPLOAD, Maker, Operator, Owner, Uploader, Visitor, send, to, visit
+from surelist.service.visitor import UPLOAD, Maker, Owner, Uploader, Visitor, router, send, to, visit, work
 
 ELSEWHERE = {"campaign pool": "/campaigns/pools", "collection": "/collections"}  # uploads of other stories
-router = APIRouter()
-work = Working(router)
 
 
 @work.post("/drafts")
@@ -242,7 +238,7 @@ def upload_pool(
 
 
 @work.get("/pools/{ident}")
-def pool_form(ident: str, me: Operator) -> Response:
+def pool_form(ident: str, me: Owner) -> Response:
     draft = me.spool.draft(ident, me.owner, "pool", *ELSEWHERE)
     if draft.kind in ELSEWHERE:
         return to(f"{ELSEWHERE[draft.kind]}/{ident}")

@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from msgspec import structs
 from pydantic import BaseModel, Field
 from starlette.responses import HTMLResponse, Response
@@ -24,12 +24,8 @@ from surelist.service.models import Name, Options, PolicyFile, Receipt, option, 
 from surelist.service.promise_form import Part
 from surelist.service.record.event import Entry, Event
 from surelist.service.record.view import View
-from surelist.service.runtime import Working
 from surelist.service.uploads import Draft
-from surelist.service.visitor import Auditor, Maker, Uploader, Visitor, send, to
-
-router = APIRouter()
-work = Working(router)
+from surelist.service.visitor import Auditor, Maker, Uploader, Visitor, router, send, to, work
 
 
 @router.get("/labellings/new")
@@ -111,8 +107,6 @@ def download_list(ident: str, me: Maker) -> Response:
 
 
 LABELS = 4 << 20  # bytes of labels in one request
-api_router = APIRouter(prefix="/api/v1", responses=api.router.responses)
-api_work = Working(api_router)
 
 
 PARTS = [(offer, each) for offer in labelling.offers() for each in labelling.fields_of(offer)]
@@ -196,7 +190,7 @@ class LabellingView(BaseModel):
     receipt: Receipt
 
 
-@api.with_table(api_router, "/labellings", status=201, past=False)
+@api.with_table("/labellings", status=201, past=False)
 def start_labelling(call: api.Maker, options: Annotated[LabellingOptions, Query()]) -> LabellingView:
     """Draw whom to label. The draw is made once and goes on record."""
     upload, seconds = call.past.upload, reviewing.keep_of(options.keep, call.settings)
@@ -222,13 +216,13 @@ def _answer(view: View, ident: str, counted: Entry[Event] | None = None) -> Labe
     )  # fmt: skip
 
 
-@api_work.get("/labellings/{ident}")
+@api.work.get("/labellings/{ident}")
 def show(ident: api.SelectionId, call: api.Auditor) -> LabellingView:
     """Where a labelling stands."""
     return _answer(call.view, ident)
 
 
-@api_work.get("/labellings/{ident}/next")
+@api.work.get("/labellings/{ident}/next")
 def next_rows(
     ident: api.SelectionId, call: api.Reader, limit: Annotated[int, Query(ge=1, le=10_000)] = 1000
 ) -> list[labelling.AskedRow]:
@@ -236,7 +230,7 @@ def next_rows(
     return labelling.asked_now(call, ident, limit)
 
 
-@api_work.post("/labellings/{ident}/labels")
+@api.work.post("/labellings/{ident}/labels")
 def send_labels(
     ident: api.SelectionId, call: api.Maker, body: Annotated[Labels, sent(Labels, LABELS)]
 ) -> LabellingView:
@@ -244,7 +238,7 @@ def send_labels(
     return _answer(call.view, ident, labelling.take(call, ident, _by_row(body.labels)).entry)
 
 
-@api_work.post("/labellings/{ident}/corrections")
+@api.work.post("/labellings/{ident}/corrections")
 def correct_labels(
     ident: api.SelectionId, call: api.Maker, body: Annotated[Corrections, sent(Corrections, LABELS)]
 ) -> LabellingView:
@@ -259,7 +253,7 @@ def _by_row(given: Sequence[LabelledRow]) -> dict[int, Any]:
     return labels
 
 
-@api_work.post("/labellings/{ident}/save", status_code=201)
+@api.work.post("/labellings/{ident}/save", status_code=201)
 def save_policy(
     ident: api.SelectionId, call: api.Maker, body: Annotated[LabellingName, sent(LabellingName)]
 ) -> PolicyFile:  # fmt: skip

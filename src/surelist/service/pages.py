@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Annotated, Any, Literal, NamedTuple
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from starlette.responses import Response
 
 from surelist.errors import InvalidInput
@@ -48,19 +48,17 @@ SEARCHED = 2000  # of the latest ones
 STATES = {"": "all", "use": "in use", "withdrawn": "withdrawn", "retired": "retired"}
 LISTER = visit("operator", all_policies=True, of="selection", limit=visitor.UPLOAD)
 ListSize = Annotated[int | None, Query(ge=1, le=10**9)]
-router = APIRouter()
-work = Working(router)
-printing = Working(router, "printing")  # in workers that are for that alone
+printing = Working(visitor.router, "printing")  # in workers that are for that alone
 
 
-@router.get("/login")
+@visitor.router.get("/login")
 def login_form(me: Me, next: str = "/") -> Response:
     if me.settings.open_to_all:
         return to("/")
     return me.show("login.html", problem=None, back=safe_path(next))
 
 
-@router.post("/login")
+@visitor.router.post("/login")
 def login(me: Me) -> Response:
     back = safe_path(me.said("next") or "/")
     try:
@@ -69,7 +67,7 @@ def login(me: Me) -> Response:
         return me.show("login.html", 401, problem=error, back=back)
 
 
-@router.post("/logout")
+@visitor.router.post("/logout")
 def logout(me: Me) -> Response:
     me.runtime.local_sessions.discard(me.owner)
     me.sandboxes.end(me.owner)
@@ -79,7 +77,7 @@ def logout(me: Me) -> Response:
     return response
 
 
-@router.get("/", response_model=None)
+@visitor.router.get("/", response_model=None)
 async def home(me: Me, token: str | None = None) -> Response:
     if token is not None and me.settings.local_token is not None:
         # the address that was printed; its token leaves the address bar
@@ -96,7 +94,7 @@ def _worklist(me: Visitor) -> Response:
     return me.show("worklist.html", **waiting, maker=maker, viewer=actor.role == "viewer")
 
 
-@router.get("/new")
+@visitor.router.get("/new")
 def new_policy(me: Maker, like: str | None = None) -> Response:
     """Begin a policy; ``like`` takes over the promise of another one."""
     saved = me.view.policy(like) if like else None
@@ -108,7 +106,7 @@ def new_policy(me: Maker, like: str | None = None) -> Response:
     return me.show("home.html", like=taken)
 
 
-@router.get("/policies")
+@visitor.router.get("/policies")
 def policies(me: Viewer, q: str = "", state: str = "") -> Response:
     found, more = found_policies(me.view, q[:200], state)
     return me.show(
@@ -116,7 +114,7 @@ def policies(me: Viewer, q: str = "", state: str = "") -> Response:
     )  # fmt: skip
 
 
-@router.get("/policies/compare")
+@visitor.router.get("/policies/compare")
 def compare(me: Viewer, p: Annotated[list[str] | None, Query()] = None) -> Response:
     if p is None or not 2 <= len(p) <= COMPARED:
         raise InvalidInput("compare", f"choose 2 to {COMPARED} policies.")
@@ -127,7 +125,7 @@ def compare(me: Viewer, p: Annotated[list[str] | None, Query()] = None) -> Respo
     )  # fmt: skip
 
 
-@router.get("/policies/{digest}")
+@visitor.router.get("/policies/{digest}")
 def policy(digest: str, me: Viewer) -> Response:
     saved = me.view.policy(digest)
     evidence = saved.saved.evidence
@@ -141,7 +139,7 @@ def policy(digest: str, me: Viewer) -> Response:
     )  # fmt: skip
 
 
-@router.get("/policies/{digest}/policy.json")
+@visitor.router.get("/policies/{digest}/policy.json")
 def download_policy(digest: str, me: Viewer) -> Response:
     saved = me.view.policy(digest)
     headers = {"Content-Disposition": 'attachment; filename="policy.json"'}
@@ -149,7 +147,7 @@ def download_policy(digest: str, me: Viewer) -> Response:
     return Response(text, media_type="application/json", headers=headers)
 
 
-@router.get("/policies/{digest}/report")
+@visitor.router.get("/policies/{digest}/report")
 def policy_report(digest: str, me: Viewer) -> Response:
     return answers.report_page(me.view.policy(digest))
 
@@ -161,7 +159,7 @@ def policy_report_pdf(digest: str, me: Viewer) -> Response:
     return send(path, jobs.file_name(saved.name, "report", saved.entry.at, "pdf"), "application/pdf")
 
 
-@router.post("/policies/{digest}/retire")
+@visitor.router.post("/policies/{digest}/retire")
 def retire(digest: str, me: Annotated[Visitor, visit("admin", of="policy")]) -> Response:
     if not (reason := me.said("reason")):
         raise InvalidInput("reason", "say in a sentence why the policy is retired; it goes on record.")
@@ -169,21 +167,21 @@ def retire(digest: str, me: Annotated[Visitor, visit("admin", of="policy")]) -> 
     return to(f"/policies/{digest}")
 
 
-@router.post("/policies/{digest}/describe")
+@visitor.router.post("/policies/{digest}/describe")
 def describe_policy(digest: str, me: Annotated[Visitor, visit("operator", of="policy")]) -> Response:
     named = wizard.description_of(me.form)
     me.view.describe_policy(digest, *named).result()
     return to(f"/policies/{digest}")
 
 
-@router.post("/selections/{ident}/describe")
+@visitor.router.post("/selections/{ident}/describe")
 def describe_selection(ident: str, me: Annotated[Visitor, visit("operator", of="selection")]) -> Response:
     named = wizard.description_of(me.form)
     me.view.describe_selection(ident, *named).result()
     return to(f"/selections/{ident}")
 
 
-@router.get("/selections")
+@visitor.router.get("/selections")
 def selections(me: Viewer, q: str = "", policy: str | None = None) -> Response:
     if policy:
         me.view.actor.require_policy(policy)
@@ -191,7 +189,7 @@ def selections(me: Viewer, q: str = "", policy: str | None = None) -> Response:
     return me.show("selections.html", selections=found, search=q[:200], policy=policy, searched=SEARCHED)
 
 
-@router.get("/selections/{ident}")
+@visitor.router.get("/selections/{ident}")
 async def selection(ident: str, me: Viewer, n: ListSize = None) -> Response:
     kept = me.spool.result(ident) if me.view.actor.role != "viewer" else None
     await me.runtime.read(me.view.selection, ident)
@@ -224,7 +222,7 @@ def _at_hand(me: Visitor, saved: SavedPolicy) -> Draft | None:
     return next((each for each in mine if each.upload.sha256 == saved.saved.rows_sha256), None)
 
 
-@work.post("/selections/{ident}/list")
+@visitor.work.post("/selections/{ident}/list")
 def count_list(ident: str, me: Annotated[Visitor, LISTER]) -> Response:
     """From labelled rows: how many of the first n of this very list are qualified, for every n."""
     saved, entry, _ = me.view.selection_with_all(ident)
@@ -247,7 +245,7 @@ def count_list(ident: str, me: Annotated[Visitor, LISTER]) -> Response:
     return to(f"/selections/{ident}#counts")
 
 
-@router.get("/selections/{ident}/shortlist.{format}")
+@visitor.router.get("/selections/{ident}/shortlist.{format}")
 async def download(ident: str, format: str, me: Operator, safe: bool = False) -> Response:
     """As it was made; for spreadsheets (``safe``, and Excel) with rank and reason, no cell a formula."""
     saved, entry, _ = await me.runtime.read(me.view.selection_with_all, ident)
@@ -264,7 +262,7 @@ async def download(ident: str, format: str, me: Operator, safe: bool = False) ->
     return send(await me.runtime.work(jobs.as_made, me.spool, kept, format), name)
 
 
-@router.get("/selections/{ident}/report")
+@visitor.router.get("/selections/{ident}/report")
 def selection_report(ident: str, me: Viewer) -> Response:
     return answers.report_page(*me.view.selection_with_all(ident))
 
@@ -277,17 +275,17 @@ def selection_report_pdf(ident: str, me: Viewer) -> Response:
     return send(path, name, "application/pdf")
 
 
-@work.get("/template.{format}")
+@visitor.work.get("/template.{format}")
 def template(format: Literal["csv", "xlsx"], me: Viewer) -> Response:
     return send(jobs.template(me.spool, format), f"past-candidates.{format}")
 
 
-@router.get("/glossary")
+@visitor.router.get("/glossary")
 def glossary(me: Viewer) -> Response:
     return me.show("glossary.html")
 
 
-@router.get("/docs")
+@visitor.router.get("/docs")
 def docs(me: Me) -> Response:
     return me.show("docs.html", **api_page.described(me.request.app.openapi()))
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -23,17 +22,15 @@ from surelist.service.record.marks import Marks
 from surelist.service.record.reviews import Reviewable
 from surelist.service.record.view import View, person
 from surelist.service.reviewing import Spot
-from surelist.service.runtime import Working, bind
+from surelist.service.runtime import bind
 from surelist.service.uploads import Draft, KeptList
-from surelist.service.visitor import Operator, Owner, Reviewer, Visitor, to, visit
+from surelist.service.visitor import Operator, Owner, Reviewer, Visitor, router, to, visit, work
 from surelist.service.worklist import FILTERS, Worklist
 
 REVIEWS = 32 << 20  # bytes of a file of reviews
 PAGES = {"pool": "pools", "collection": "collections", "campaign pool": "campaigns/pools"}
 KINDS = {"past": "past decisions", "pool": "a pool", "collection": "candidates to label",
          "campaign pool": "a pool of a campaign"}  # fmt: skip
-router = APIRouter()
-work = Working(router)
 
 
 @router.get("/selections/{ident}/review")

@@ -9,7 +9,7 @@ import secrets
 from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from msgspec.structs import asdict
 from starlette.datastructures import FormData
 from starlette.responses import Response
@@ -24,9 +24,8 @@ from surelist.service.record.log import Key
 from surelist.service.record.record import ROLES
 from surelist.service.record.verify import Verdict, verify
 from surelist.service.record.view import KINDS, History, NamesNow, Search, View, lines
-from surelist.service.runtime import Working
 from surelist.service.settings import MIB, Settings
-from surelist.service.visitor import Admin, Auditor, to
+from surelist.service.visitor import Admin, Auditor, router, to, work
 from surelist.service.workers import run
 
 MAY = {
@@ -50,8 +49,6 @@ TIMES: dict[str, tuple[str, str, tuple[int, ...]]] = {
     ),
     "keep_uploads": ("Uploads are kept after their result is made for", "", (0, HOUR, DAY, 7 * DAY)),
 }  # fmt: skip
-router = APIRouter()
-work = Working(router)
 
 
 @router.get("/team")
