@@ -21,7 +21,7 @@ from starlette.staticfiles import StaticFiles
 
 from surelist._version import __version__
 from surelist.errors import SurelistError, error_body
-from surelist.service import api, labelling_pages, pages, review_pages, team_pages, visitor  # noqa: F401 (their routes)
+from surelist.service import api, campaign_pages, labelling_pages, pages, review_pages, team_pages, visitor  # noqa: F401 (their routes)
 from surelist.service.bodies import JSON_BODIES, Shortcut, body_of
 from surelist.service.errors import MEANING, PAGE, PARAMETERS, NotFound, as_answer, first_of, headers_of
 from surelist.service.middleware import Guard, Metrics

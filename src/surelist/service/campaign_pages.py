@@ -28,16 +28,9 @@ from surelist.service.worklist import Worklist
 
 @router.get("/campaigns")
 def all_campaigns(me: Auditor) -> Response:
-    return me.show("campaigns.html", campaigns=running(me.view), viewer=me.view.actor.role == "viewer")
-
-
-def running(view: View, limit: int | None = None) -> list[dict[str, object]]:
-    """Campaigns with what is due, newest first; those that were withdrawn come with why."""
-    found = [campaigns.Standing(view, each.subject) for each in view.all_campaigns(limit)]
-    return [
-        {"entry": now.entry, "now": now.after, "waiting": waiting_in(now), "withdrawn": now.withdrawn}
-        for now in found
-    ]
+    return me.show(
+        "campaigns.html", campaigns=campaigns.running(me.view), viewer=me.view.actor.role == "viewer"
+    )
 
 
 @router.get("/campaigns/new")
@@ -108,7 +101,7 @@ def show_campaign(ident: str, me: Auditor) -> Response:
 
 def _pools(view: View, spool: Spool, now: campaigns.Standing) -> list[dict[str, Any]]:
     """Its pools, with how far their reviews are and until when their lists are kept."""
-    finished, lines = finished_in(now), []
+    finished, lines = now.finished, []
     for each in of_kind(now.steps, events.CampaignScreened):
         made, ident, kept = each.event, each.subject, spool.result(each.subject)
         labels = finished.get(ident)
@@ -292,17 +285,6 @@ class ScreenedView(BaseModel):
     receipt: Receipt
 
 
-def finished_in(now: campaigns.Standing) -> dict[str, str]:
-    """The labels of pools whose reviews have ended."""
-    return {each.subject: each.event.labels for each in of_kind(now.steps, events.CampaignReviewed)}
-
-
-def waiting_in(now: campaigns.Standing) -> list[Entry[events.CampaignScreened]]:
-    """Pools whose reviews are not finished."""
-    finished, screened = finished_in(now), of_kind(now.steps, events.CampaignScreened)
-    return [each for each in screened if each.event.to_review and each.subject not in finished]
-
-
 @api.with_table("/campaigns", status=201)
 def start_campaign(call: api.Maker, options: Annotated[CampaignOptions, Query()]) -> CampaignView:
     """Start a campaign from past candidates. 422 if its first threshold is not certifiable."""
@@ -325,7 +307,7 @@ def where_it_stands(campaign: api.SelectionId, call: api.Auditor) -> CampaignVie
     return CampaignView(  # of what is known, what the answer has
         **{**structs.asdict(now.begun), **structs.asdict(now.after)}, id=campaign,
         withdrawn=now.withdrawn.event.reason if now.withdrawn else None,
-        waiting=[each.subject for each in waiting_in(now)],
+        waiting=[each.subject for each in now.waiting],
         receipt=answers.receipt(now.steps[-1] if now.steps else now.entry),
     )  # fmt: skip
 

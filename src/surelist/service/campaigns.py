@@ -28,7 +28,7 @@ from surelist.service.errors import Conflict
 from surelist.service.jobs import count_selection, list_path, made_upload, new_id, passing
 from surelist.service.promise_form import FieldError, number_in, share_in
 from surelist.service.record import campaigns as record
-from surelist.service.record.event import of_kind
+from surelist.service.record.event import Entry, of_kind
 from surelist.service.record.log import Written
 from surelist.service.record.record import retried
 from surelist.service.record.view import View
@@ -156,6 +156,17 @@ class Standing:
     def after(self) -> CampaignStatus:
         return self.steps[-1].event.after if self.steps else self.begun.after
 
+    @property
+    def finished(self) -> dict[str, str]:
+        """The labels of pools whose reviews have ended."""
+        return {each.subject: each.event.labels for each in of_kind(self.steps, record.CampaignReviewed)}
+
+    @property
+    def waiting(self) -> list[Entry[record.CampaignScreened]]:
+        """Pools whose reviews are not finished."""
+        finished, screened = self.finished, of_kind(self.steps, record.CampaignScreened)
+        return [each for each in screened if each.event.to_review and each.subject not in finished]
+
     def require_running(self) -> None:
         if self.withdrawn is not None:
             raise Conflict(record.ENDED)
@@ -169,6 +180,15 @@ class Standing:
                 reason=after.reason or "", pools=after.pools, e_value=after.evidence
             )
         return self.view.add_step(subject, step, len(self.steps), alarm, reviews_until).result()
+
+
+def running(view: View, limit: int | None = None) -> list[dict[str, object]]:
+    """Campaigns with what is due, newest first; those that were withdrawn come with why."""
+    found = [Standing(view, each.subject) for each in view.all_campaigns(limit)]
+    return [
+        {"entry": now.entry, "now": now.after, "waiting": now.waiting, "withdrawn": now.withdrawn}
+        for now in found
+    ]
 
 
 @once

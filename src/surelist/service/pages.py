@@ -15,22 +15,12 @@ from surelist.promises.terms import Roles
 from surelist.promises.usual_counts import usual
 from surelist.reports.pictures import promise_charts
 from surelist.reports.report import common_of, cutoffs_of
-from surelist.service import (
-    answers,
-    api_page,
-    calibrating,
-    campaign_pages,
-    campaigns,
-    jobs,
-    policy_watch,
-    promise_form,
-    reviewing,
-    visitor,
-    wizard,
-)
+from surelist.service import answers, api_page, campaigns, jobs, policy_watch, reviewing, visitor, wizard
+from surelist.service.calibrating import Past, list_counts
 from surelist.service.choices import until
 from surelist.service.errors import NotAuthenticated
 from surelist.service.models import PolicyView
+from surelist.service.promise_form import asked_like
 from surelist.service.record import access
 from surelist.service.record.event import Entry
 from surelist.service.record.events import SelectionMade
@@ -100,7 +90,7 @@ def new_policy(me: Maker, like: str | None = None) -> Response:
     saved = me.view.policy(like) if like else None
     taken = (
         saved
-        and promise_form.asked_like(saved.policy)
+        and asked_like(saved.policy)
         and {"hash": saved.hash, "name": saved.name, "promise": saved.policy.two_lines.what}
     )
     return me.show("home.html", like=taken)
@@ -132,7 +122,7 @@ def policy(digest: str, me: Viewer) -> Response:
     return me.show(
         "policy.html", policy=answers.policy(saved), saved=saved, evidence=evidence,
         as_campaign=campaigns.terms_like(saved.policy) is not None,
-        again=promise_form.asked_like(saved.policy) is not None,
+        again=asked_like(saved.policy) is not None,
         charts=promise_charts(evidence, saved.policy), cutoffs=cutoffs_of(saved.policy),
         common=common_of(saved.policy), actor=me.view.actor,
         life=policy_watch.life(me.view, saved), in_use=saved.in_use,
@@ -231,13 +221,13 @@ def count_list(ident: str, me: Annotated[Visitor, LISTER]) -> Response:
         raise InvalidInput("list", "it is no longer kept here, or not the best of its pool by one score.")
     roles = Roles(me.said("score") or None, me.said("label") or None)
     if file is not None:
-        past = calibrating.Past(jobs.store(me, file, past=True))
+        past = Past(jobs.store(me, file, past=True))
     elif here is not None and here.columns is not None:
-        past, roles = calibrating.Past(here.upload), here.columns.roles
+        past, roles = Past(here.upload), here.columns.roles
     else:
         raise InvalidInput("file", "choose a file of labelled rows first.")
     try:
-        counts = calibrating.list_counts(me.view, saved, kept, entry.event.candidates, past, roles)
+        counts = list_counts(me.view, saved, kept, entry.event.candidates, past, roles)
     finally:
         if file is not None:
             past.upload.path.unlink(missing_ok=True)
@@ -303,7 +293,7 @@ def waiting_for(view: View, spool: Spool) -> dict[str, object]:
             {"shown": answers.policy(each), "standing": policy_watch.standing(view, each)} for each in recent
         ],
         "labellings": view.running_labellings(),
-        "campaigns": campaign_pages.running(view, RECENT + 1),
+        "campaigns": campaigns.running(view, RECENT + 1),
         "any": bool(recent or view.policies(1)),
         "kept_here": {each.id for each in spool.results()},
     }
