@@ -303,7 +303,7 @@ async def _select_rows(request: Request, runtime: Runtime, view: View, asked: Se
     known = runtime.known_policy(asked.policy)
     made = known if known is not None else await runtime.read(runtime.load_policy, asked.policy)
 
-    event, shortlist = await large_or_small(
+    event, shortlist, lists = await large_or_small(
         runtime, body, jobs.select_rows, made, asked.policy, asked.columns, asked.audit_rate, asked.watch
     )
     ident = jobs.new_id()
@@ -313,8 +313,8 @@ async def _select_rows(request: Request, runtime: Runtime, view: View, asked: Se
         written = await runtime.written(view.record_selection(ident, event))
     jobs.count_selection(runtime, event)
     answer = {"selection": answers.selection(written), "shortlist": msgspec.Raw(shortlist)}
-    if made.three_ways:
-        answer["triage"] = await large_or_small(runtime, body, jobs.three_lists, made, asked.columns)
+    if lists is not None:
+        answer["triage"] = lists
     if asked.audit_rate is not None:  # of the entry, which is an earlier one where this was asked before
         drawn = await large_or_small(runtime, body, rows_as_sent, written.entry.event.audit)
         answer["audit"] = msgspec.Raw(drawn)

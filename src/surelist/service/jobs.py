@@ -235,34 +235,26 @@ def passing(me: Session) -> Iterator[Path]:
 def select_rows(
     body: bytes, policy: Policy, digest: str, columns: Mapping[str, str | None],
     audit_rate: float | None = None, watch: bool = False,
-) -> tuple[SelectionMade, bytes]:  # fmt: skip
-    """Shortlist rows in memory: what goes on record about it, and the rows as JSON.
+) -> tuple[SelectionMade, bytes, list[str] | None]:  # fmt: skip
+    """Shortlist rows in memory: what goes on record, the rows as JSON, and of a triage the list of each row.
 
     With an ``audit_rate`` the numbers of the rows drawn for the audit are on record too, so that asking
     again gives the same ones.
     """
     sent = SentRows(body)
-    names = workflows.names_in_rows(policy, sent.has, **columns)
-    rows = sent.columns(names)
+    rows = sent.columns(workflows.names_in_rows(policy, sent.has, **columns))
     numbers, done = workflows.select_columns(rows, policy)
     listed = hashlib.sha256(msgspec.json.encode(numbers)).hexdigest()
     pool = hashlib.sha256(body).hexdigest()
     facts = workflow_facts.selection_facts(done, (pool, "json"), (listed, "row numbers"))
     known_by = watching.pool_scores(rows["score"]) if watch else None
     made = SelectionMade(**asdict(facts), policy=digest, pool_scores=known_by)
+    lists = workflows.three_lists(rows, policy) if policy.three_ways else None
     if audit_rate is not None:
-        lists = three_lists(body, policy, columns) if policy.three_ways else None
         drawn = watching.draw_audit(done.candidates, numbers if lists is None else (), audit_rate)
         groups = {} if lists is None else watching.drawn_by_list(lists, drawn)
         made = replace(made, audit_rate=audit_rate, audit=drawn, audit_groups=groups)
-    return made, sent.at(numbers)
-
-
-def three_lists(body: bytes, policy: Policy, columns: Mapping[str, str | None]) -> list[str]:
-    """Of a triage, the list that each row is on."""
-    sent = SentRows(body)
-    names = workflows.names_in_rows(policy, sent.has, **columns)
-    return workflows.three_lists(sent.columns(names), policy)
+    return made, sent.at(numbers), lists
 
 
 def escaped(path: Path) -> Path:
