@@ -173,19 +173,19 @@ def require_complete(split: int, left: int, missing: bool, then: str) -> None:
 class PoolLine(Struct, frozen=True):
     """A pool of a policy, as its page shows it."""
 
-    id: str
+    entry: Entry[SelectionMade]
     name: str
-    at: str
-    candidates: int
-    listed: int
-    to_review: int
     yes: int | None
     reviewed: int
     finished: bool
-    watched: bool
-    why_not: str | None
-    drift: list[str]
-    gap: float | None
+
+    @property
+    def drift(self) -> list[str]:
+        return [each.message for each in self.entry.event.checks if each.kind == "drift" and each.warns]
+
+    @property
+    def gap(self) -> float | None:
+        return max((each.gap for each in self.entry.event.checks if each.gap is not None), default=None)
 
 
 def life(view: View, saved: SavedPolicy) -> dict[str, object]:
@@ -196,7 +196,7 @@ def life(view: View, saved: SavedPolicy) -> dict[str, object]:
     closings, watched = view.closings(saved.hash), standing(view, saved)
     pools = [_pool(view, each, closings) for each in made]
     gaps = [100 * pool.gap for pool in pools if pool.gap is not None]
-    shares = [100 * pool.listed / pool.candidates for pool in pools if pool.candidates]
+    shares = [100 * each.event.shortlisted / each.event.candidates for each in made if each.event.candidates]
     waiting = None if watched.waiting is None else _pool(view, view.selection(watched.waiting), closings)
     return {
         "watched": watched, "pools": pools[::-1], "more": len(newest) > SHOWN,
@@ -210,12 +210,6 @@ def life(view: View, saved: SavedPolicy) -> dict[str, object]:
 
 
 def _pool(view: View, entry: Entry[SelectionMade], closings: Container[str]) -> PoolLine:
-    made, counts = entry.event, view.marks(entry.subject).counts(view.reviewer(entry.subject))
-    drifts = [each for each in made.checks if each.kind == "drift"]
-    return PoolLine(
-        id=entry.subject, name=view.title(entry), at=entry.at, candidates=made.candidates,
-        listed=made.shortlisted, to_review=made.to_review, yes=None if counts["seen"] else counts["yes"],
-        reviewed=sum(counts.values()), finished=entry.subject in closings, watched=made.watched,
-        why_not=made.not_watched, drift=[each.message for each in drifts if each.warns],
-        gap=max((each.gap for each in drifts if each.gap is not None), default=None),
-    )  # fmt: skip
+    counts = view.marks(entry.subject).counts(view.reviewer(entry.subject))
+    yes, reviewed = None if counts["seen"] else counts["yes"], sum(counts.values())
+    return PoolLine(entry, view.title(entry), yes, reviewed, entry.subject in closings)
