@@ -239,9 +239,6 @@ class SelectionRequest(models.SelectOptions):
     policy: DigestText = Field(description="SHA-256 of the policy.")
     key: KeyText | None = Field(default=None, alias="Idempotency-Key", description=KEY_HELP)
 
-    def as_columns(self) -> ChosenColumns:
-        return ChosenColumns(**self.columns, decimal=self.decimal, attributes=tuple(self.attribute))
-
 
 _PLACES = {"policy": "path", KEY: "header"}
 PARAMETERS = [
@@ -272,11 +269,11 @@ async def select(request: Request) -> Response:
         return await _select_rows(request, runtime, view, asked)
     if asked.audit_rate is not None:
         raise InvalidInput("audit_rate", "it goes with rows in JSON; send the pool as those.")
+    columns = ChosenColumns(**asked.columns, decimal=asked.decimal, attributes=tuple(asked.attribute))
     async with tables_in(request, runtime, past=False, place=place_in(asked)) as pool:
         done = await runtime.work(
             jobs.select_file, Session(runtime, view), asked.policy, replace(pool.upload, name="the pool"),
-            asked.as_columns(),
-            format="csv" if asked.format == "spreadsheet" else asked.format, watch=asked.watch,
+            columns, format="csv" if asked.format == "spreadsheet" else asked.format, watch=asked.watch,
         )  # fmt: skip
     file, entry = done.file.path, done.written.entry
     if asked.format == "spreadsheet":
@@ -300,7 +297,7 @@ async def _select_rows(request: Request, runtime: Runtime, view: View, asked: Se
             "format", "it goes with files, as do attribute and where a table is; leave it out."
         )
     body = await json_body(request, runtime, runtime.settings.max_json)
-    known = runtime.known_policy(asked.policy)
+    known = runtime.policies.get(asked.policy)
     made = known if known is not None else await runtime.read(runtime.load_policy, asked.policy)
 
     event, shortlist, lists = await large_or_small(

@@ -170,7 +170,8 @@ class Guard:
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         host = headers.get(b"host", "")
         name = host.rsplit(":", 1)[0].lower() if not host.endswith("]") else host.lower()
-        if not self._settings.any_name and name not in self._settings.allowed_names:
+        any_name = self._settings.login and not self._settings.names  # none was given: any may be used
+        if not any_name and name not in self._settings.allowed_names:
             raise Forbidden("This service is not known by that host name. Start it with --name to add one.")
         if scope["method"] not in ("GET", "HEAD", "OPTIONS"):
             origin = headers.get(b"origin")

@@ -140,7 +140,8 @@ class Runtime(Struct):
     mailbox: Mailbox | None = None
     large_bodies: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(LARGE_BODIES))
     local_sessions: set[str] = field(default_factory=set)
-    _policies: dict[str, Policy] = field(default_factory=dict)
+    # used before: they never change, and the writer checks that they are not retired
+    policies: dict[str, Policy] = field(default_factory=dict)
 
     def take_chosen(self) -> None:
         """Settings as an admin chose them last, perhaps by another service on the same record."""
@@ -154,16 +155,12 @@ class Runtime(Struct):
         """Run a quick look at the record on a thread."""
         return await run_in_threadpool(job, *args, **named)
 
-    def known_policy(self, digest: str) -> Policy | None:
-        """A policy used before: it never changes, and the writer checks that it is not retired."""
-        return self._policies.get(digest)
-
     def load_policy(self, digest: str) -> Policy:
         """A policy from the record, remembered for the next time."""
         policy = self.registry.policy(digest).policy
-        if len(self._policies) >= REMEMBERED:
-            self._policies.clear()
-        self._policies[digest] = policy
+        if len(self.policies) >= REMEMBERED:
+            self.policies.clear()
+        self.policies[digest] = policy
         return policy
 
     async def written(self, future: Future[T]) -> T:

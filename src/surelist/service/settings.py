@@ -111,11 +111,6 @@ class Settings(Struct, frozen=True):
         names = {"localhost", "127.0.0.1", "[::1]", self.host.lower(), *(n.lower() for n in self.names)}
         return frozenset(names)
 
-    @property
-    def any_name(self) -> bool:
-        """With a login and no names given, any host name may be used."""
-        return self.login and not self.names
-
 
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach an address bound to ``host``."""

@@ -194,7 +194,8 @@ class Spool:
         with self._receiving(limit) as (receiver, file):
             while piece := source.read(PIECE):
                 receiver.take(piece, file)
-        return replace(self._named(receiver.done()), name=_printable(name))
+        printable = "".join(c for c in Path(name).name if c.isprintable())[:120]
+        return replace(self._named(receiver.done()), name=printable or "upload")
 
     def store_lines(self, lines: bytes, sha256: str) -> Upload:
         """JSON objects, one per line, that came in something with this hash."""
@@ -362,10 +363,6 @@ class Spool:
         except (OSError, msgspec.MsgspecError):
             return None
         return value if expired or value.until > time.time() else None
-
-
-def _printable(filename: str) -> str:
-    return "".join(c for c in Path(filename).name if c.isprintable())[:120] or "upload"
 
 
 def _only_one(folder: Path) -> IO[bytes]:

@@ -86,13 +86,14 @@ class Visitor(Session):
     async def enter(self, role: str, *, all_policies: bool = False) -> None:
         """Open the record to this person, with at least this role; in a sandbox, all of that one."""
         if self.sandbox is not None:
-            await self._real_view("viewer", all_policies=False)  # still logged in
+            await self.real_view("viewer")  # still logged in
             self.view = View(self.sandbox.registry, LOCAL_ACTOR)
         else:
-            self.view = await self._real_view(role, all_policies=all_policies)
+            self.view = await self.real_view(role, all_policies=all_policies)
         self.view.key = key_of(self.request)
 
-    async def _real_view(self, role: str, *, all_policies: bool) -> View:
+    async def real_view(self, role: str, *, all_policies: bool = False) -> View:
+        """The record outside of any sandbox."""
         registry = self.real.registry
         if self.real.settings.open_to_all or self.owner in self.real.local_sessions:
             self._person = LOCAL_ACTOR
@@ -105,11 +106,6 @@ class Visitor(Session):
         if all_policies:
             actor.require_all_policies()
         return View(registry, actor)
-
-    async def recognise(self) -> None:
-        """Find out who looks, for pages that are shown to anyone."""
-        with suppress(NotAuthenticated):
-            await self._real_view("viewer", all_policies=False)
 
     @property
     def who(self) -> dict[str, object] | None:
@@ -261,7 +257,8 @@ async def error_page(
         return _login(request)
     visitor = Visitor(request)
     try:
-        await visitor.recognise()
+        with suppress(NotAuthenticated):  # who looks, if they have said so
+            await visitor.real_view("viewer")
         response = visitor.show(
             "error.html", status, error=body, missing=status == 404, back=_came_from(request)
         )

@@ -172,7 +172,10 @@ def _context() -> Any:
 
 def _serve(pipe: Connection, limits: Limits, parent: int) -> None:
     """The life of a worker: one piece of work after the other until the service is gone."""
-    _limit_files(limits.file_bytes)
+    if sys.platform != "win32":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limits.file_bytes, limits.file_bytes))
     workflows.limit_duckdb(limits.memory_bytes // 2, limits.folder)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     while True:
@@ -186,13 +189,6 @@ def _serve(pipe: Connection, limits: Limits, parent: int) -> None:
         except Exception as error:
             answer = (None, error)
         pipe.send(answer)
-
-
-def _limit_files(most: int) -> None:
-    if sys.platform != "win32":
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 
 
 def _end_with(parent: int) -> None:

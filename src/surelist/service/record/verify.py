@@ -119,19 +119,15 @@ def _entries(connection: Connection, verdict: Verdict) -> Iterator[Entry[Event]]
 def _receipts(noted: tuple[str, ...], verdict: Verdict) -> dict[int, str]:
     receipts: dict[int, str] = {}
     for text in noted:
-        seq, digest = _receipt(text)
+        number, _, digest = text.partition(":")
+        if not (number.isascii() and number.isdigit() and len(number) < 19) or len(digest) != 64:
+            raise InvalidInput("receipt", expected="SEQ:HASH as printed with an entry", got=repr(text))
+        seq = int(number)
         if receipts.setdefault(seq, digest) != digest:
             verdict.problems.append(f"two receipts of entry {seq} contradict each other")
     if receipts.get(0) == GENESIS:
         del receipts[0]  # the head of a record before its first entry
     return receipts
-
-
-def _receipt(text: str) -> tuple[int, str]:
-    seq, _, digest = text.partition(":")
-    if not (seq.isascii() and seq.isdigit() and len(seq) < 19) or len(digest) != 64:
-        raise InvalidInput("receipt", expected="SEQ:HASH as printed with an entry", got=repr(text))
-    return int(seq), digest
 
 
 class Story:
