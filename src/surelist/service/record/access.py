@@ -132,9 +132,7 @@ class TokenRevoked(OfToken, frozen=True, kw_only=True):
     """Its end, and that of every session begun with it."""
 
     action = "token.revoked"
-
-    def said(self, subject: str, names: Names, seq: int) -> Words:
-        return [f"revoked the token of {names.of(subject).text}."]
+    sentence = "revoked the token of {it}."
 
     def after(self, token: Token, at: str) -> Token:
         return structs.replace(token, revoked=at)
@@ -144,11 +142,9 @@ class SessionBegun(OfToken, frozen=True, kw_only=True):
     """Somebody logged in."""
 
     action = "session.begun"
+    sentence = "logged in."
     fingerprint: str
     expires: str
-
-    def said(self, subject: str, names: Names, seq: int) -> Words:
-        return ["logged in."]
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         super().verify(entry, story)

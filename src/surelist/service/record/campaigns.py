@@ -36,6 +36,7 @@ class CampaignStarted(Event, frozen=True, kw_only=True):
 
     action = "campaign.started"
     page = "/campaigns/{subject}"
+    sentence = "began the campaign {it}: {0.target}."
     looked_at = ("campaign", "campaigns", "all steps made again")
     name: str
     note: str = ""
@@ -53,9 +54,6 @@ class CampaignStarted(Event, frozen=True, kw_only=True):
     earlier_looks: tuple[Look, ...] = ()
     state: str
     after: CampaignStatus
-
-    def said(self, subject: str, names: Names, seq: int) -> Words:
-        return ["began the campaign ", names.of(subject), f": {self.target}."]
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         if entry.subject in story.campaigns:
@@ -142,14 +140,12 @@ class CampaignUpdated(Event, frozen=True, kw_only=True):
     """The scheduled update of the threshold."""
 
     action = "campaign.updated"
+    sentence = "updated the threshold of the campaign {it}."
     campaign: str
     after: CampaignStatus
 
     def take(self, campaign: Campaign) -> None:
         campaign.update()
-
-    def said(self, subject: str, names: Names, seq: int) -> Words:
-        return ["updated the threshold of the campaign ", names.of(self.campaign), "."]
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         _require_running(entry, story, self.campaign)
@@ -163,9 +159,7 @@ class CampaignWithdrawn(Withdrawn, frozen=True, kw_only=True):
     """The campaign goes no further."""
 
     action = "campaign.withdrawn"
-
-    def said(self, subject: str, names: Names, seq: int) -> Words:
-        return ["finished reviews that raise the alarm: the campaign ", names.of(subject), " is withdrawn."]
+    sentence = "finished reviews that raise the alarm: the campaign {it} is withdrawn."
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         _require_running(entry, story, entry.subject)

@@ -51,11 +51,13 @@ class Names(Protocol):
 class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """One kind of entry. ``looked_at`` are words for one, for many, and for what verifying looks at.
 
-    An event with a ``name`` says where the page is of what it names; "" where there is none.
+    An event with a ``name`` says where the page is of what it names; "" where there is none. ``sentence`` is
+    what was done, after the name of whoever did it: with fields ({0.reason}), and {it} for what it is about.
     """
 
     action: ClassVar[str]
     page: ClassVar[str | None] = None
+    sentence: ClassVar[str] = ""
     looked_at: ClassVar[tuple[str, str, str] | None] = None
 
     def __init_subclass__(cls) -> None:
@@ -73,8 +75,9 @@ class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
         return text.decode()
 
     def said(self, subject: str, names: Names, seq: int) -> Words:
-        """What was done, after the name of whoever did it."""
-        raise NotImplementedError
+        """The sentence, with what it is about as a link."""
+        before, *after = self.sentence.format(self, it="\0").split("\0")
+        return [before, names.of(getattr(self, "campaign", subject)), *after] if after else [before]
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         """Tell ``story`` what contradicts what came before; nothing to compare by default."""

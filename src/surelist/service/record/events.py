@@ -24,9 +24,9 @@ class Described(Event, frozen=True, kw_only=True):
     name: str
     note: str = ""
 
-    def named(self, what: str, thing: Piece) -> Words:
-        note = f" and noted: {self.note}" if self.note else ""
-        return [f"named the {what} ", thing, f" “{self.name}”{note}."]
+    @property
+    def noted(self) -> str:
+        return f" and noted: {self.note}" if self.note else ""
 
 
 class Withdrawn(Event, frozen=True, kw_only=True):
@@ -94,9 +94,7 @@ class PolicyDescribed(Described, frozen=True, kw_only=True):
 
     action = "policy.described"
     page = PolicySaved.page
-
-    def said(self, subject: str, names: Names, seq: int) -> Words:
-        return self.named("policy", names.of(subject))
+    sentence = "named the policy {it} “{0.name}”{0.noted}."
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         if entry.subject not in story.policies:
@@ -107,10 +105,8 @@ class PolicyRetired(Event, frozen=True, kw_only=True):
     """It makes no new shortlists."""
 
     action = "policy.retired"
+    sentence = "retired the policy {it}: {0.reason}"
     reason: str
-
-    def said(self, subject: str, names: Names, seq: int) -> Words:
-        return ["retired the policy ", names.of(subject), f": {self.reason}"]
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         story.require_in_use(entry, entry.subject)
@@ -121,10 +117,7 @@ class PolicyWithdrawn(Withdrawn, frozen=True, kw_only=True):
     """A policy's promise no longer stands."""
 
     action = "policy.withdrawn"
-
-    def said(self, subject: str, names: Names, seq: int) -> Words:
-        promise = "finished reviews that raise the alarm: the promise of "
-        return [promise, names.of(subject), " is withdrawn."]
+    sentence = "finished reviews that raise the alarm: the promise of {it} is withdrawn."
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         if entry.subject in story.withdrawn or entry.subject not in story.policies:
@@ -230,9 +223,7 @@ class SelectionDescribed(Described, frozen=True, kw_only=True):
 
     action = "selection.described"
     page = SelectionMade.page
-
-    def said(self, subject: str, names: Names, seq: int) -> Words:
-        return self.named("shortlist", names.of(subject))
+    sentence = "named the shortlist {it} “{0.name}”{0.noted}."
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         if entry.subject not in story.reviewable:
@@ -337,10 +328,8 @@ class NoteWritten(Event, frozen=True, kw_only=True):
 
     action = "note.written"
     looked_at = ("note", "notes", "whether what is still kept of them is as it was")
+    sentence = "wrote a note about a candidate of {it}."
     sha256: str
-
-    def said(self, subject: str, names: Names, seq: int) -> Words:
-        return ["wrote a note about a candidate of ", names.of(subject), "."]
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         story.require_reviewable(entry)
@@ -351,10 +340,8 @@ class ListRemoved(Event, frozen=True, kw_only=True):
     """The candidates of a list are no longer kept."""
 
     action = "list.removed"
+    sentence = "deleted the candidates of {it}: {0.reason}."
     reason: str
-
-    def said(self, subject: str, names: Names, seq: int) -> Words:
-        return ["deleted the candidates of ", names.of(subject), f": {self.reason}."]
 
     def verify(self, entry: Entry[Event], story: Story) -> None:
         story.removed.add(entry.subject)
