@@ -136,22 +136,19 @@ class _Worker:
         return bool(self._process.is_alive())
 
     def run(self, gone: threading.Event, work: object) -> tuple[Any, Exception | None]:
+        deadline = time.monotonic() + self._limits.seconds
         try:
-            return self._answer(gone, work)
+            self._pipe.send(work)
+            while not self._pipe.poll(POLL_SECONDS):
+                if gone.is_set():
+                    raise ClientDisconnect
+                if time.monotonic() > deadline:
+                    raise TooMuchWork(f"it was stopped after {self._limits.seconds:g} seconds")
+                if _resident(self._process.pid) > self._limits.memory_bytes:
+                    raise TooMuchWork(f"it took more than {self._limits.memory_bytes >> 20:,} MiB of memory")
+            answer: tuple[Any, Exception | None] = self._pipe.recv()
         except (EOFError, BrokenPipeError, ConnectionResetError):
             raise TooMuchWork("it ended by itself, most likely for want of memory") from None
-
-    def _answer(self, gone: threading.Event, work: object) -> tuple[Any, Exception | None]:
-        self._pipe.send(work)
-        deadline = time.monotonic() + self._limits.seconds
-        while not self._pipe.poll(POLL_SECONDS):
-            if gone.is_set():
-                raise ClientDisconnect
-            if time.monotonic() > deadline:
-                raise TooMuchWork(f"it was stopped after {self._limits.seconds:g} seconds")
-            if _resident(self._process.pid) > self._limits.memory_bytes:
-                raise TooMuchWork(f"it took more than {self._limits.memory_bytes >> 20:,} MiB of memory")
-        answer: tuple[Any, Exception | None] = self._pipe.recv()
         return answer
 
     def stop(self) -> None:

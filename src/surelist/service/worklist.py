@@ -11,7 +11,7 @@ import math
 import sqlite3
 from array import array
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import TypeVar, cast
 from urllib.parse import quote
@@ -150,7 +150,7 @@ def _opened(path: Path) -> sqlite3.Connection:
         raise NotFound("candidates: they are no longer kept here.") from None
 
 
-class Worklist:
+class Worklist(AbstractContextManager["Worklist"]):
     """A list that was laid out. ``status`` and ``mine`` say of a candidate what the record says."""
 
     def __init__(
@@ -167,14 +167,8 @@ class Worklist:
         self._numbers: list[bool] = json.loads(numbers)
         self.length: int = self._file.execute("SELECT max(rank) FROM list").fetchone()[0] or 0
 
-    def close(self) -> None:
-        self._file.close()
-
-    def __enter__(self) -> Worklist:
-        return self
-
     def __exit__(self, *error: object) -> None:
-        self.close()
+        self._file.close()
 
     def ranks(self, asked: Asked) -> Sequence[int]:
         """The ranks of all candidates asked for, in order."""
