@@ -178,5 +178,5 @@ def test_a_promise_that_cannot_be_watched_says_why_without_a_keyword():
     with pytest.raises(sl.InvalidInput) as refused:
         policy.cutoffs[0].target.watched(policy)
     said = plainly(refused.value)
-    assert "averages in pools of a known size, shares kept." in said
+    assert "averages in pools of a known size, shares that are kept, triages." in said
     assert INSIDERS.search(said) is None
