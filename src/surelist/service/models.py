@@ -157,7 +157,6 @@ class SelectOptions(FileOptions, PoolColumns):
         description="Of the shortlist, for files; by default that of the pool. `xlsx` has rank and reason. "
         "`spreadsheet` is CSV with cells that a spreadsheet would run as formulas escaped.",
     )
-
     watch: bool = Field(
         default=False,
         description="Let the reviews of this pool show whether the promise still holds. Decided before any "
