@@ -158,6 +158,33 @@ def test_a_recall_that_cannot_be_certified_ends_with_exit_code_3(place, capsys):
     assert not Path("never.json").exists()
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("label", "start", "gap.csv", "--precision", "0.6", "--labels", "100", "-o", "gap.json"),
+        ("list", "gap.csv", "--rows", "past.csv", "--label", "label"),
+        ("calibrate", "gap.csv", "--label", "label", "--recall", "0.6", "-o", "gap.json"),
+    ],
+)
+def test_only_a_command_that_can_drop_rows_says_so(place, capsys, words):
+    rows = [f"{score / 100},{score % 2}\n" for score in range(100)]
+    Path("past.csv").write_text("score,label\n" + "".join(rows))
+    Path("gap.csv").write_text("score,label\n,1\n" + "".join(rows))
+    assert run(*words) == 2
+    said = capsys.readouterr().err
+    assert "give every candidate a score" in said
+    assert ("--on-bad-rows" in said) == (words[0] == "calibrate")
+
+
+def test_blank_rows_of_an_export_are_no_items_that_nobody_reviewed(place, capsys):
+    Path("export.csv").write_text("id,included\na,1\nb,0\nc,\n,\n,\n")
+    assert (
+        run("stop", "start", "export.csv", "--decided", "included", "--recall", "0.4", "-o", "stop.json") == 0
+    )
+    assert "1 relevant found, 1 item not reviewed" in " ".join(capsys.readouterr().out.split())
+    assert Path("stop.rest.csv").read_text().splitlines() == ["id,included", "c,"]
+
+
 def test_what_does_not_fit_is_said_and_changes_nothing(place, capsys):
     start = ("label", "start", "candidates.csv", "--at-least", "20", "--labels", "100", "-o", "work.json")
     assert run(*start) == 0

@@ -294,6 +294,7 @@ _NAMES |= {name: flag(name) for name in ("base_rate", "auc", "pilot", "sizes", "
 _NAMES |= {name: flag(name) for name in ("uncertified", "output", "plot", "looks", "block", "at_least")}
 _NAMES |= {name: flag(name) for name in ("policy", "port", "data", "found", "decided", "audit")}
 # names that are flags of their own in some commands
+READERS = ("calibrate", "select")  # the commands with reading_options
 _ELSEWHERE = {"plan": {"pools": "--pools"}, "label start": {"labels": "--labels"}}
 _ELSEWHERE |= {"stop": {"recall": "--recall"}}
 _ELSEWHERE |= {command: {"policy": "POLICY"} for command in ("show", "report", "sql")}
@@ -306,6 +307,8 @@ class FlagNames(OptionNames):
         """A flag, with its value; a kind of promise is one of its own."""
         if name == "promise" and value:
             return flag(value)
+        if name in self.table and self.table[name] is None:
+            return None
         return self.written(self.table.get(name) or flag(name), value)
 
     def written(self, known: str, value: str) -> str:
@@ -316,7 +319,9 @@ class FlagNames(OptionNames):
 
 def flag_names(words: Sequence[str] = ()) -> FlagNames:
     """The flags, where these words were given: k and share are whatever flag they came with."""
-    names = dict(_NAMES)
+    names: dict[str, str | None] = dict(_NAMES)
+    if words and words[0] not in READERS:
+        names["on_bad_rows"] = None
     for command, flags in _ELSEWHERE.items():
         if " ".join(words).startswith(command):
             names |= flags

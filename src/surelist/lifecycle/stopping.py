@@ -288,8 +288,8 @@ class StopTest(DrawnTest[StopState]):
         state = self._state
         return [
             f"Recall {percent(state.recall)}, wrong with probability at most {percent(state.alpha)} over our "
-            f"own draw; {state.found:,} relevant found, {state.rest:,} items not reviewed, {self.drawn:,} of "
-            f"them drawn with {counted(self.hits, 'hit')}.",
+            f"own draw; {state.found:,} relevant found, {counted(state.rest, 'item')} not reviewed, "
+            f"{self.drawn:,} of them drawn with {counted(self.hits, 'hit')}.",
             self._verdict(),
             *self._corrections(),
             "Nothing is assumed about the review before or about the items: only that the labels are right, "
@@ -365,7 +365,7 @@ def describe_plan(found: int, rest: int, recall: float, *, alpha: float = 0.05, 
     plan = _plan(found, rest, check.as_alpha(recall, "recall"), check.as_level(alpha), looks)
     lines = [
         f"Recall {percent(recall)}, wrong with probability at most {percent(alpha)} over the draw; "
-        f"{found:,} relevant found, {rest:,} items not reviewed.",
+        f"{found:,} relevant found, {counted(rest, 'item')} not reviewed.",
     ]
     half = (1 + recall) / 2
     cases = [left for left in sorted({0, math.floor(found * (1 - half) / half)}) if left <= rest]

@@ -6,7 +6,7 @@ row number and an empty label.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -166,17 +166,22 @@ def start_stop(
         )
     if decided is None:
         table, path = open_table(rest), rest
-        left, where, empty = [*range(count_rows(table))], table.name, "has no rows"
+        left: Sequence[Any] = range(count_rows(table))
+        where, empty = table.name, "has no rows"
     else:
         _require_new(path := state.with_suffix(".rest.csv"))
         table, marks = _decisions(rest, decided)
-        found, left = marks.count(1.0), [row for row, mark in enumerate(marks) if mark is None]
+        undecided = rows_at(table, [row for row, mark in enumerate(marks) if mark is None])
+        left = [
+            row for row in undecided if any(cell not in (None, "") for cell in row)
+        ]  # as Excel may save some
+        found = marks.count(1.0)
         where, empty = f"column {decided!r}", "every row has a decision"
     if not left:
         raise InvalidInput(where, f"{empty}; nothing is left to test.")
     test = StopTest(found or 0, len(left), table=str(Path(path).absolute()), **options)
     if decided is not None:
-        write_sheet(path, table.titles, rows_at(table, left), table.paths)
+        write_sheet(path, table.titles, left, table.paths)
     test.save(state)
     return test
 
