@@ -285,9 +285,7 @@ def test_plain_per_pool_and_recall_policies_are_refused_with_the_reason(policy):
 def test_promises_that_no_alarm_watches_are_refused_with_those_that_are():
     scores, labels = next(simulated_pools.pools(np.random.default_rng(0), 1, size=3000))
     whole = sl.calibrate(scores, labels, sl.NextPool(k=1), pools=np.arange(3000) // 50)
-    with pytest.raises(
-        sl.InvalidInput, match="cannot be watched. What can be: averages in pools"
-    ):
+    with pytest.raises(sl.InvalidInput, match=r"cannot be watched\. What can be: averages in pools"):
         sl.Monitor(whole)
     both = sl.calibrate(scores, labels, [sl.Expected(5, 100), sl.Recall(0.5)])
     with pytest.raises(sl.InvalidInput, match="several promises of one list"):

@@ -75,6 +75,11 @@ class Kept(Struct, frozen=True):
     recall: Share  # listed, of the qualified
     precision: Share  # qualified, of the listed
 
+    @property
+    def rates(self) -> dict[str, Share]:
+        """Those that are drawn."""
+        return {"recall": self.recall, "precision": self.precision}
+
 
 class Evaluation(Displayed, Struct, frozen=True):
     """The rows as a whole and by group; pools that kept the promise, where it is about pools.
@@ -116,11 +121,9 @@ class Evaluation(Displayed, Struct, frozen=True):
         lines = [self.promise, ""]
         for each in self.kept:
             name = "all candidates" if each.group is None else f"group {each.group}"
-            lines += [
-                f"  {name}", f"    listed      {each.listed}", f"    qualified and listed, of all  "
-                f"{each.found}",
-                f"    recall      {each.recall}", f"    precision   {each.precision}",
-            ]  # fmt: skip
+            lines += [f"  {name}", f"    listed      {each.listed}"]
+            lines += [f"    qualified and listed, of all  {each.found}"]
+            lines += [f"    {what:<11} {share}" for what, share in each.rates.items()]
         if self.pools is not None:
             lines.append(f"  pools that kept it   {self.pools}")
         return "\n".join([*lines, "", self.verdict])
@@ -135,7 +138,7 @@ class Evaluation(Displayed, Struct, frozen=True):
         rates = [
             axes.Rate(f"{what}\n{'all' if each.group is None else each.group}", share.low, share.high, None)
             for each in self.kept
-            for what, share in (("recall", each.recall), ("precision", each.precision))
+            for what, share in each.rates.items()
             if share.of
         ]
         return axes.picture(
@@ -146,11 +149,7 @@ class Evaluation(Displayed, Struct, frozen=True):
         facts = [
             (what if each.group is None else f"{what}, {each.group}", str(share))
             for each in self.kept
-            for what, share in (
-                ("listed", each.listed),
-                ("recall", each.recall),
-                ("precision", each.precision),
-            )
+            for what, share in {"listed": each.listed, **each.rates}.items()
         ]
         facts += [] if self.pools is None else [("pools that kept it", str(self.pools))]
         lines = {

@@ -163,16 +163,17 @@ def _places(
     """One query: rows by group (and pool) and by place among the marks."""
     keys = pool_keys(columns, by_pool=by_pool) | {PLACE: _place_of(columns, _steps(marks, thresholds))}
     counted = columns.frame.with_columns(**keys).select(*keys).group_by(*keys).agg(nw.len().alias(ROWS))
-    return Counting(
-        (_few(columns, counted),), lambda rows: _read_places(columns, marks, thresholds, rows[0], by_pool)
-    )
+    if columns.pool is None:  # enough to notice that a column of names was taken for one of groups
+        counted = counted.head(bad_rows.MOST_GROUPS + 1)
+    return Counting((counted,), lambda rows: _read_places(columns, marks, thresholds, rows[0], by_pool))
 
 
 def _read_places(
     columns: Columns, marks: Marks, thresholds: Mapping[str | None, float], rows: Rows, by_pool: bool = False
 ) -> PoolScores:
     """From rows by group (and pool) and by place among the marks, with thresholds among them."""
-    _require_few(columns, rows)
+    if columns.pool is None:
+        bad_rows.require_few_groups(columns, len(rows))
     steps = _steps(marks, thresholds)
     sizes: dict[tuple[Any, ...], list[int]] = {}
     parts: dict[tuple[Any, ...], dict[str | None, Counter[int]]] = {(): {}}
@@ -197,16 +198,6 @@ def _read_places(
         {key: (good, bad) for key, (good, bad) in sizes.items()}, nobody | counts[()], pools,
         listed if known else None,
     )  # fmt: skip
-
-
-def _few(columns: Columns, counted: Frame) -> Frame:
-    """Enough rows to notice that a column of names was taken for one of groups."""
-    return counted.head(bad_rows.MOST_GROUPS + 1) if columns.pool is None else counted
-
-
-def _require_few(columns: Columns, rows: Rows) -> None:
-    if columns.pool is None:
-        bad_rows.require_few_groups(columns, len(rows))
 
 
 def pool_keys(columns: Columns, *, by_pool: bool) -> dict[str, nw.Expr]:
