@@ -10,6 +10,7 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
+from surelist import workflows
 from surelist.cli import options as flags
 from surelist.cli import output as printed
 from surelist.cli.output import PROGRESS
@@ -17,7 +18,7 @@ from surelist.errors import InvalidInput
 
 
 @click.command(cls=flags.HeadedCommand, no_args_is_help=True)
-@click.argument("past", type=click.Path(allow_dash=True))
+@click.argument("past", type=flags.STREAM)
 @flags.options("score", "label")
 @flags.promise_flags()
 @flags.options("pool_size", "also", "pool", "unlabelled", "other_score")
@@ -27,7 +28,7 @@ from surelist.errors import InvalidInput
 @flags.options("alpha", "rule", "calibration_share", "group", "target", "purpose")
 @flags.options("group_split", "group_rows", "group_cutoff")
 @flags.options("ties", "id", "missing_labels", "pos_label", "neg_label")
-@click.option("-o", "--output", required=True, type=click.Path(allow_dash=True), help="Policy file to write.")
+@click.option("-o", "--output", required=True, type=flags.STREAM, help="Policy file to write.")
 @flags.reading_options
 @flags.plot_option
 @flags.as_json
@@ -57,20 +58,18 @@ def calibrate(*, quiet: bool, **given: Any) -> Sequence[str]:
     """
     from surelist.promises import policy_file
     from surelist.promises.grammar import drawn_labels, roles_of, target_asked, terms_of
-    from surelist.workflows.certify import certify_source
-    from surelist.workflows.source import Source
 
     wanted = flags.asked(given)
     roles, terms, drawn = roles_of(wanted), terms_of(wanted, target_asked(wanted)), drawn_labels(wanted)
     with printed.input_file(given["past"]) as path:
-        hints, bad = flags.hints_in(given), given["on_bad_rows"]
-        source = Source(path, given["engine"], given["spark_master"], bad, PROGRESS, hints=hints)
-        for each in (source, Source(given["unlabelled"])):
+        hints, read_by = flags.hints_in(given), (given["engine"], given["spark_master"], given["on_bad_rows"])
+        source = workflows.source.Source(path, *read_by, PROGRESS, hints=hints)
+        for each in (source, workflows.source.Source(given["unlabelled"])):
             each.refuse_as_output(given["output"])
         source = replace(source, table=source.open())
         read = source.reading(score=roles.score, label=roles.label)
         printed.print_reading(read.sentences, quiet or given["json_"])
-        policy = certify_source(source, roles, terms, given["unlabelled"], drawn)
+        policy = workflows.certify.certify_source(source, roles, terms, given["unlabelled"], drawn)
     if given["output"] != "-":
         policy.save(given["output"])
     elif policy.salt is None:
@@ -109,14 +108,12 @@ def list_(
       surelist list pool.csv --rows past.csv
       surelist list pool.csv --rows past.csv --size 50
     """
-    from surelist.workflows.tables import list_of
-
     if size is None and share is not None:
         raise InvalidInput("share", "goes with --size, a length that was fixed beforehand.")
     if size is not None and plot is not None:
         raise InvalidInput("plot", "draws every length; leave --size out.")
     hints, alpha = flags.hints_in(given), given["alpha"]
-    made = list_of(pool, past, size=size, share=share, hints=hints, **given)
+    made = workflows.tables.list_of(pool, past, size=size, share=share, hints=hints, **given)
 
     def body() -> dict[str, object]:
         if size is not None:

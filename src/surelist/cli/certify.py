@@ -11,6 +11,7 @@ from typing import Any, get_args
 import click
 from msgspec.structs import replace
 
+from surelist import workflows
 from surelist._check import Dialect
 from surelist.cli import options as flags
 from surelist.cli import output as printed
@@ -28,23 +29,18 @@ def as_calibrated(**columns: str) -> flags.Decorator:
     )
 
 
-READING = ("sheet", "header_row", "decimal", "engine")
+LABELS, READING = ("pos_label", "neg_label"), ("sheet", "header_row", "decimal", "engine")
 policy_option = click.option("--policy", "policy_path", required=True, type=click.Path(), help="Policy file.")
 
 
 @click.command(cls=flags.HeadedCommand, no_args_is_help=True)
-@click.argument("pool", type=click.Path(allow_dash=True))
+@click.argument("pool", type=flags.STREAM)
 @policy_option
 @as_calibrated(score="the score", group="the group", id="candidate ids")
 @click.option("--pool", "pool_column", help=OPTIONS["pool"].help)
 @flags.options("reason", "rank")
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(allow_dash=True),
-    help="Shortlist to write: .csv, .jsonl, .xlsx, .parquet, or - for CSV on stdout.",
-)
+@click.option("-o", "--output", required=True, type=flags.STREAM,
+              help="Shortlist to write: .csv, .jsonl, .xlsx, .parquet, or - for CSV on stdout.")  # fmt: skip
 @flags.reading_options
 @flags.plot_option
 @flags.as_json
@@ -65,17 +61,16 @@ def select(
       surelist select new.csv --policy policy.json -o shortlist.csv
     """
     from surelist.promises.policy import Policy
-    from surelist.workflows import selection as workflows
-    from surelist.workflows.source import Read, Source
 
     policy = Policy.load(policy_path)
-    read = Read(**{name: given.pop(name) for name in (*READING, "spark_master")})
+    read = workflows.source.Read(**{name: given.pop(name) for name in (*READING, "spark_master")})
     with printed.input_file(pool) as path, printed.output_file(output) as target:
-        source = Source.of(path, read, progress=PROGRESS)
+        source = workflows.source.Source.of(path, read, progress=PROGRESS)
         opened = replace(source, table=source.open())
         score = given["score"] or (policy.columns or {}).get("score")
         printed.print_reading(opened.reading(score=score).sentences, quiet or json_)
-        done = workflows.select_table(opened.table, policy, output=target, pool=pool_column, **given)
+        given |= {"output": target, "pool": pool_column}
+        done = workflows.selection.select_table(opened.table, policy, **given)
     printed.draw(done, plot)
     nobody = "Nobody is accepted." if policy.three_ways else "Nobody is on the shortlist."
     found = [*([] if done.shortlisted else [nobody]), *done.warnings]
@@ -91,10 +86,10 @@ def select(
 
 
 @click.command(cls=flags.HeadedCommand, no_args_is_help=True)
-@click.argument("table", type=click.Path(allow_dash=True))
+@click.argument("table", type=flags.STREAM)
 @policy_option
 @as_calibrated(score="the score", label="the label", group="the group", id="candidate ids", pool="the pool")
-@flags.options("pos_label", "neg_label", *READING)
+@flags.options(*LABELS, *READING)
 @flags.plot_option
 @flags.as_json
 @flags.strict_option
@@ -111,13 +106,11 @@ def evaluate(
       surelist evaluate later.csv --policy policy.json
     """
     from surelist.promises.policy import Policy
-    from surelist.workflows import tables as workflows
-    from surelist.workflows.source import Read
 
     policy = Policy.load(policy_path)
     with printed.input_file(table) as path:
-        read = Read(**{name: given.pop(name) for name in ("pos_label", "neg_label", *READING)})
-        evaluation = workflows.evaluate_table(path, policy, read=read, **given)
+        read = workflows.source.Read(**{name: given.pop(name) for name in (*LABELS, *READING)})
+        evaluation = workflows.tables.evaluate_table(path, policy, read=read, **given)
     if quiet:
         printed.draw(evaluation, plot)
     else:
@@ -145,7 +138,7 @@ def show(policy_path: str, plot: Path | None, json_: bool) -> None:
 
 
 @click.command(cls=flags.HeadedCommand, no_args_is_help=True)
-@click.argument("past", type=click.Path(allow_dash=True))
+@click.argument("past", type=flags.STREAM)
 @flags.options("score", "label", "curve.pool_size", "curve.alpha", "curve.rule", "missing_labels")
 @flags.options("pos_label", "neg_label", "sheet", "header_row", "decimal")
 @click.option("--expect", type=float, metavar="K", help="Show the list that is certified for this many.")
@@ -161,11 +154,9 @@ def curve(past: str, expect: float | None, plot: Path | None, json_: bool, **giv
     Example:
       surelist curve past.csv --pool-size 100 --plot curve.png
     """
-    from surelist.workflows import tables as workflows
-
     said = dict(given)
     with printed.input_file(past) as path:
-        guarantees = workflows.curve(path, hints=flags.hints_in(given), **given)
+        guarantees = workflows.tables.curve(path, hints=flags.hints_in(given), **given)
     k = guarantees.suggested if expect is None else expect
     chosen = guarantees.shortest(k) if k else None
     if plot:
@@ -212,9 +203,7 @@ def sql(policy_path: str, json_: bool, **given: Any) -> None:
     Example:
       surelist sql policy.json --dialect postgres
     """
-    from surelist.workflows.selection import selection_sql
-
     policy = flags.read_policy(policy_path)
-    text = selection_sql(policy, **given)
+    text = workflows.selection.selection_sql(policy, **given)
     body = {"sql": text, "dialect": given["dialect"], "promise": policy.promise}
     click.echo(json.dumps(body) if json_ else text)

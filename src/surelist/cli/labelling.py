@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from surelist import workflows
 from surelist.cli import HelpfulGroup
 from surelist.cli import options as flags
 from surelist.cli.options import SHARE, Decorator
@@ -32,9 +33,7 @@ class SheetGroup(HelpfulGroup):
         @label_option
         @flags.as_json
         def next_(state: Path, output: Path, json_: bool, **given: Any) -> None:
-            from surelist.workflows.labelling import next_sheet
-
-            rows = next_sheet(str(self.name), state, output, **given)
+            rows = workflows.labelling.next_sheet(str(self.name), state, output, **given)
             there = f"{rows:,} {what} to label are in {output}."
             shown = "status" if "status" in self.commands else "report"
             said = there if rows else f"Nothing is to be labelled: see {shown}."
@@ -55,9 +54,7 @@ class SheetGroup(HelpfulGroup):
         )
         @flags.as_json
         def record(json_: bool, **given: Any) -> None:
-            from surelist.workflows.labelling import record_sheet
-
-            done = record_sheet(str(self.name), **given)
+            done = workflows.labelling.record_sheet(str(self.name), **given)
             if facts:
                 self.said(done.work, json_)
                 return
@@ -76,11 +73,9 @@ class SheetGroup(HelpfulGroup):
         @flags.output_option("Write the report as a page, .html.", required=False)
         @flags.as_json
         def report(state: Path, output: Path | None, json_: bool) -> int:
-            from surelist.workflows import labelling
-
-            test = labelling.load(str(self.name), state)
+            test = workflows.labelling.load(str(self.name), state)
             if output is not None:
-                labelling.write_report(test, output)
+                workflows.labelling.write_report(test, output)
             return self.said(test, json_)
 
         return self._with_help("report", report)
@@ -131,8 +126,6 @@ def start_label(collection: Path, output: Path, json_: bool, **given: Any) -> No
     about the collection itself, whatever it is. After the labels of a triage people look at those between the
     two lists, for as long as they like.
     """
-    from surelist.workflows import labelling
-
     if given["purpose"] is None and given["group"] is not None:
         raise click.UsageError("--group needs --purpose: what cutoffs per group are for.")
     source = click.get_current_context().get_parameter_source("score")
@@ -140,7 +133,8 @@ def start_label(collection: Path, output: Path, json_: bool, **given: Any) -> No
         raise click.UsageError("--judge makes the score; leave --score out.")
     target = _target(given)
     kept = ("labels", "alpha", "score", "judge", "id", "group", "purpose", "engine", "spark_master", "block")
-    work = labelling.start_labelling(collection, output, target, **{name: given[name] for name in kept})
+    asked = {name: given[name] for name in kept}
+    work = workflows.labelling.start_labelling(collection, output, target, **asked)
     say(json_, work.describe(), state=str(output), waiting=len(work.ask()))
 
 
@@ -180,9 +174,7 @@ def status_label(
     state: Path, policy: Path | None, shortlist: Path | None, plot: Path | None, json_: bool
 ) -> None:
     """The design, what has come, and the promise. Exit code 3 when the labels do not suffice."""
-    from surelist.workflows import labelling
-
-    work = labelling.load("label", state)
+    work = workflows.labelling.load("label", state)
     draw(work, plot)
     waiting = len(work.ask())
     if waiting and (policy or shortlist):
@@ -190,7 +182,7 @@ def status_label(
     if waiting:
         say(json_, work.describe(), waiting=waiting, promise=None)
         return
-    made = labelling.finish_labelling(work, policy=policy, shortlist=shortlist)
+    made = workflows.labelling.finish_labelling(work, policy=policy, shortlist=shortlist)
     say(json_, work.describe(), waiting=0, promise=made.promise, thresholds=[*made.thresholds.values()])
 
 
@@ -234,9 +226,7 @@ def plan_stop(**given: Any) -> None:
     Example:
       surelist stop plan --found 195 --rest 8000 --recall 0.95
     """
-    from surelist.workflows import labelling
-
-    click.echo(labelling.plan_stop(**given))
+    click.echo(workflows.labelling.plan_stop(**given))
 
 
 @stop.command(name="start", no_args_is_help=True)
@@ -262,9 +252,7 @@ def start_stop(rest: Path, output: Path, json_: bool, **options: Any) -> None:
     Example:
       surelist stop start asreview.csv --decided included --recall 0.9 -o stop.json
     """
-    from surelist.workflows import labelling
-
-    test = labelling.start_stop(rest, output, **options)
+    test = workflows.labelling.start_stop(rest, output, **options)
     say(json_, test.describe(), state=str(output), looks=list(test.sizes), level=test.level)
 
 
@@ -288,9 +276,7 @@ def _() -> None:
 @flags.as_json
 def status_stop(state: Path, plot: Path | None, json_: bool) -> int:
     """Certified, go on, or lost: more hits than the last look allows (exit code 3)."""
-    from surelist.workflows.labelling import load
-
-    test = load("stop", state)
+    test = workflows.labelling.load("stop", state)
     draw(test, plot)
     return stop.said(test, json_)
 
@@ -331,9 +317,7 @@ decisions = flags.stacked(
 )
 def plan_validation(**given: Any) -> None:
     """What samples of each size can certify of the decisions in TABLE. Nothing is drawn."""
-    from surelist.workflows import labelling
-
-    click.echo(labelling.plan_validation(**given))
+    click.echo(workflows.labelling.plan_validation(**given))
 
 
 @validate.command(name="start", no_args_is_help=True)
@@ -343,9 +327,7 @@ def plan_validation(**given: Any) -> None:
 @flags.as_json
 def start_validation(table: Path, output: Path, json_: bool, **given: Any) -> None:
     """Draw rows from TABLE, in which everything is decided: of those kept and of those left out."""
-    from surelist.workflows import labelling
-
-    test = labelling.start_validation(table, output, **given)
+    test = workflows.labelling.start_validation(table, output, **given)
     say(json_, test.describe(), state=str(output), waiting=len(test.ask()))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import structs, to_builtins
 
+from surelist import workflows
 from surelist.cli import HelpfulGroup
 from surelist.cli import options as flags
 from surelist.cli import output as printed
@@ -52,11 +53,9 @@ def plan(sizes: str | None, paper: bool, plot: Path | None, json_: bool, **given
       surelist plan --triage 0.9 --reject 0.9 --base-rate 0.5 --auc 0.95
       surelist plan --recall 0.8 --collection 11000 --sizes 1000 --base-rate 0.02 --auc 0.93
     """
-    from surelist.workflows import lifecycle as living
-
     if sizes:
         given["sizes"] = _numbers(sizes, "--sizes")
-    made = living.plan(_target_in(given), hints=flags.hints_in(given), **given)
+    made = workflows.lifecycle.plan(_target_in(given), hints=flags.hints_in(given), **given)
 
     def body() -> dict[str, object]:
         oracle = None if made.oracle != made.oracle else made.oracle
@@ -95,9 +94,7 @@ def drift(past: Path, pool: Path, plot: Path | None, json_: bool, quiet: bool, *
     Example:
       surelist drift past.csv new.csv --score score --plot drift.png
     """
-    from surelist.workflows import lifecycle as living
-
-    moved = living.drift(past, pool, hints=flags.hints_in(given), **given)
+    moved = workflows.lifecycle.drift(past, pool, hints=flags.hints_in(given), **given)
     if quiet:
         printed.draw(moved, plot)
     else:
@@ -150,9 +147,7 @@ def watch(state: Path, reviews: Path, plot: Path | None, json_: bool, **options:
       surelist watch recall.json pools.csv --policy recall-policy.json --audit-rate 0.05 --missed missed
       surelist watch triage.json audits.csv --policy triage-policy.json --audit-rate 0.05 --group list
     """
-    from surelist.workflows import lifecycle as living
-
-    monitor, new, known, blocked = living.watch(state, reviews, **options)
+    monitor, new, known, blocked = workflows.lifecycle.watch(state, reviews, **options)
     printed.draw(monitor, plot)
     said = [f"{new:,} new pools, {known:,} counted before.", monitor.describe()]
     if blocked is not None:
@@ -210,11 +205,9 @@ def start(past: Path, output: Path, json_: bool, **given: Any) -> None:
     Example:
       surelist campaign start past.csv --expect 5 --pool-size 100 -o campaign.json
     """
-    from surelist.workflows import lifecycle as living
-
     given["schedule"] = _numbers(given["schedule"], "--schedule") if given["schedule"] else None
     target, hints = _target_in(given), flags.hints_in(given)
-    begun = living.start_campaign(past, output, target, hints=hints, **given)
+    begun = workflows.lifecycle.start_campaign(past, output, target, hints=hints, **given)
     _report(begun, json_, [begun.describe()], state=str(output))
 
 
@@ -241,9 +234,7 @@ def screen(
       surelist campaign screen campaign.json monday.csv --pool 2026-03-02 -o shortlist.csv
       surelist campaign screen audited.json monday.csv --pool 2026-03-02 -o shortlist.csv --audit audit.csv
     """
-    from surelist.workflows import lifecycle as living
-
-    done = living.screen_pool(state, candidates, output, name=name, audit=audit, **columns)
+    done = workflows.lifecycle.screen_pool(state, candidates, output, name=name, audit=audit, **columns)
     said = [f"{done.shortlisted:,} of {done.candidates:,} candidates are on the shortlist {output}."]
     facts = {"candidates": done.candidates, "shortlisted": done.shortlisted}
     if done.update is not None:
@@ -272,9 +263,7 @@ def review(state: Path, reviews: Path, json_: bool, **given: Any) -> int:
     Example:
       surelist campaign review campaign.json reviewed.csv --pool 2026-03-02
     """
-    from surelist.workflows import lifecycle as living
-
-    campaign, new, closed = living.review_pool(state, reviews, **given)
+    campaign, new, closed = workflows.lifecycle.review_pool(state, reviews, **given)
     said = f"{new:,} new reviews." + (f" {closed:,} given up." if closed else "")
     return _report(campaign, json_, [said], new=new, closed=closed)
 
@@ -291,9 +280,7 @@ def status(state: Path, plot: Path | None, policy: Path | None, json_: bool) -> 
     Example:
       surelist campaign status campaign.json --plot campaign.png
     """
-    from surelist.workflows import lifecycle as living
-
-    loaded = living.load_campaign(state)
+    loaded = workflows.lifecycle.Campaign.load(state)
     printed.draw(loaded, plot)
     if policy is not None:
         loaded.policy.save(policy)

@@ -77,7 +77,8 @@ def output_option(help: str, *, required: bool = True) -> Decorator:
 
 state_argument = file_argument("state")
 state_option = output_option("State file to write.")
-policy_argument = click.argument("policy_path", metavar="POLICY", type=click.Path(allow_dash=True))
+STREAM = click.Path(allow_dash=True)  # a file, or - for stdin or stdout
+policy_argument = click.argument("policy_path", metavar="POLICY", type=STREAM)
 
 
 def read_policy(path: str) -> Policy:

@@ -15,6 +15,7 @@ import click
 from click.core import ParameterSource
 from msgspec.structs import asdict
 
+from surelist import workflows
 from surelist.cli import HelpfulGroup
 from surelist.cli.options import as_json, file_argument, file_option, output_option
 from surelist.errors import InvalidInput, MissingDependency
@@ -237,9 +238,7 @@ def report(policy: Path, output: Path, **options: Any) -> None:
     Example:
       surelist report policy.json --past past.csv --pool new.csv --attribute sex -o report.html
     """
-    from surelist.workflows import summaries as reports
-
-    reports.write(policy, output, **options)
+    workflows.summaries.write(policy, output, **options)
     click.echo(f"Written to {output}.", err=True)
 
 

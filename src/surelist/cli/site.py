@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from surelist import workflows
 from surelist._version import __version__
 from surelist.cli.options import as_json
 
@@ -63,9 +64,7 @@ def demo(folder: str, seed: int, json_: bool) -> None:
     Example:
       surelist demo
     """
-    from surelist.workflows import demo as workflow
-
-    made = workflow.demo(Path(folder), seed)
+    made = workflows.demo.demo(Path(folder), seed)
     if json_:
         click.echo(json.dumps({
             "promise": made.policy.promise, "threshold": made.policy.threshold,

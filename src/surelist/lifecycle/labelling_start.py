@@ -25,9 +25,10 @@ from surelist.promises.promise import Promise
 from surelist.promises.proved import require_proof
 
 BINS = 1 << 17
-YES = ("1", "1.0", "true", "yes", "y", "pass", "passed", "correct", "c", "accept", "accepted", "positive")
-NO = ("0", "0.0", "false", "no", "n", "fail", "failed", "incorrect", "i", "reject", "rejected", "negative")
-PARTLY = ("p", "partial", "partly", "unsure", "maybe")
+YES = "true yes y pass passed correct c accept accepted positive"
+NO = "false no n fail failed incorrect i reject rejected negative"
+PARTLY = "p partial partly unsure maybe"
+VERDICTS = {word: value for words, value in ((YES, 1.0), (NO, 0.0), (PARTLY, 0.5)) for word in words.split()}
 
 
 class ArrayCollection:
@@ -152,11 +153,8 @@ def _value(verdict: object, row: int) -> float:
     plain = check.plain(verdict)
     if isinstance(plain, str):
         word = plain.strip().lower()
-        for words, value in ((YES, 1.0), (NO, 0.0), (PARTLY, 0.5)):
-            if word in words:
-                return value
         try:
-            plain = float(word)
+            plain = VERDICTS[word] if word in VERDICTS else float(word)
         except ValueError:
             plain = None
     if not isinstance(plain, (bool, int, float)) or not np.isfinite(plain):
@@ -216,12 +214,8 @@ def spelled(mark: str) -> str:
 
 def as_rows(rows: Any) -> list[int]:
     """Row numbers, from an array or any sequence."""
-    return [as_row(row) for row in (rows.tolist() if hasattr(rows, "tolist") else list(rows))]
-
-
-def as_row(value: object) -> int:
-    """A row number."""
-    plain = check.plain(value)
-    if isinstance(plain, bool) or not isinstance(plain, int):
-        raise InvalidInput("rows", expected="row numbers", got=repr(value))
-    return plain
+    given = rows.tolist() if hasattr(rows, "tolist") else list(rows)
+    for each in map(check.plain, given):
+        if isinstance(each, bool) or not isinstance(each, int):
+            raise InvalidInput("rows", expected="row numbers", got=repr(each))
+    return [*map(check.plain, given)]

@@ -242,7 +242,7 @@ def select_rows(
     again gives the same ones.
     """
     sent = SentRows(body)
-    rows = sent.columns(workflows.names_in_rows(policy, sent.has, **columns))
+    rows = sent.columns(workflows.names_in_rows(policy, sent.has, columns))
     numbers, done = workflows.select_columns(rows, policy)
     listed = hashlib.sha256(msgspec.json.encode(numbers)).hexdigest()
     pool = hashlib.sha256(body).hexdigest()

@@ -255,18 +255,14 @@ def _terms(policy: Policy) -> Terms:
     also = () if policy.grouped else tuple(cutoff.target for cutoff in policy.cutoffs[1:])
     if also:
         targets = {None: policy.cutoffs[0].target}
-    given = {
-        "group_split": policy.group_split,
-        "group_rows": policy.group_rows,
-        "group_cutoff": policy.group_cutoff,
-    }
+    given = {name: getattr(policy, name) for name in ("group_split", "group_rows", "group_cutoff")}
     return Terms(
         targets, alpha=policy.alpha, rule=policy.rule, purpose=policy.purpose, also=also,  # type: ignore[arg-type]
         group_keys=policy.group_keys,
         calibration_share=policy.cutoffs[0].level.calibration_share,
         hashed=policy.salt_hash is not None,
         missing_labels="unqualified" if policy.missing_labels else "error",
-        **{name: value for name, value in given.items() if value is not None},  # type: ignore[arg-type]
+        **{name: value for name, value in given.items() if value is not None},
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from surelist._check import MissingLabels
 from surelist._files import refuse_inputs, updating
 from surelist.errors import InvalidInput, NotCertifiable
-from surelist.lifecycle.campaign import Campaign
+from surelist.lifecycle.campaign import Campaign as Campaign
 from surelist.lifecycle.campaign_state import Update
 from surelist.lifecycle.drift import Drift
 from surelist.lifecycle.drift import drift as drift_of_arrays
@@ -167,11 +167,6 @@ def review_pool(
         closed = campaign.close(name) if final else 0
         campaign.save(state)
     return campaign, new, closed
-
-
-def load_campaign(state: Path) -> Campaign:
-    """Read and verify a campaign's state."""
-    return Campaign.load(state)
 
 
 def _monitor(state: Path, policy: Path | None, alpha: float | None, audit_rate: float | None) -> Monitor:

@@ -149,22 +149,15 @@ def select_source(source: Source, policy: Policy, **options: Any) -> tuple[Selec
 
 
 def names_in_rows(
-    policy: Policy,
-    has: Callable[[str], bool],
-    *,
-    score: str | None = None,
-    group: str | None = None,
-    id: str | None = None,
-    pool: str | None = None,
+    policy: Policy, has: Callable[[str], bool], given: Mapping[str, str | None]
 ) -> dict[str, str]:
     """Which columns of a pool's rows the policy needs, by role; ``has`` says which the first has."""
     remembered = policy.columns or {}
-    named = {"score": score_column(policy, score) or "score"}
-    if policy.filter.grouped:
-        named["group"] = group or remembered.get("group", "group")
-    if policy.salt_hash is not None:
-        named["id"] = id or remembered.get("id", "id")
-    pool = _pool_column(policy, pool, has)
+    named = {"score": score_column(policy, given.get("score")) or "score"}
+    for role, needed in (("group", policy.filter.grouped), ("id", policy.salt_hash is not None)):
+        if needed:
+            named[role] = given.get(role) or remembered.get(role, role)
+    pool = _pool_column(policy, given.get("pool"), has)
     return named if pool is None else {**named, "pool": pool}
 
 

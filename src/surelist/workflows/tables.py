@@ -14,13 +14,12 @@ from surelist.errors import InvalidInput
 from surelist.promises import kinds
 from surelist.promises.calibrate import calibrate as calibrate_arrays
 from surelist.promises.conditions import Groups, Hash, refuse_earlier
-from surelist.promises.curve import GuaranteeCurve
-from surelist.promises.curve import guarantee_curve as curve_of_arrays
+from surelist.promises.curve import GuaranteeCurve, guarantee_curve
 from surelist.promises.evaluation import Evaluation, evaluate
 from surelist.promises.evidence import rows_fingerprint
 from surelist.promises.grammar import one_target
 from surelist.promises.kinds.this_list import list_curve
-from surelist.promises.options import CurveRule, Rule
+from surelist.promises.options import Rule
 from surelist.promises.policy import Policy, as_policy
 from surelist.promises.sampled import NoisyLabels, SampledLabels
 from surelist.promises.shift import DensityRatio, ratios_of
@@ -289,20 +288,13 @@ def value_problems(source: Source, roles: Roles) -> tuple[Problem, ...]:
 
 
 def curve(
-    table: str | Path,
-    *,
-    score: str,
-    label: str,
-    pool_size: float,
-    alpha: float = 0.1,
-    rule: CurveRule = "simultaneous",
-    missing_labels: MissingLabels = "error",
-    hints: Hints = NO_HINTS,
-) -> GuaranteeCurve:
-    """The guarantee curve of a table of past candidates."""
+    table: str | Path, *, score: str, label: str, missing_labels: MissingLabels = "error",
+    hints: Hints = NO_HINTS, **options: Any,
+) -> GuaranteeCurve:  # fmt: skip
+    """The guarantee curve of a table of past candidates; ``options`` are those of ``guarantee_curve``."""
     opened, names = Source(table, hints=hints).open(), {"score": score, "label": label}
     arrays = read_columns(opened, names, every_label=missing_labels == "error")
-    return curve_of_arrays(arrays["score"], arrays["label"], pool_size, alpha, rule, missing_labels)
+    return guarantee_curve(arrays["score"], arrays["label"], missing_labels=missing_labels, **options)
 
 
 def list_of(
