@@ -162,10 +162,10 @@ def test_an_empty_pool_is_pointed_out():
 
 
 def test_rows_as_the_api_takes_them_are_checked_too():
-    from surelist.workflows import tables as workflows
+    from surelist.workflows import selection
 
     pool, _ = population(np.random.default_rng(14), 12)
-    _, done = workflows.select_columns({"score": pool}, POLICY)
+    _, done = selection.select_columns({"score": pool}, POLICY)
     assert warned(done.checks) == ["pool size"]
     assert done.checks == POLICY.check_pool(pool)
     assert Selection is type(done)
@@ -187,7 +187,7 @@ def ranked_policy() -> sl.Policy:
 
 @pytest.mark.parametrize("policy", [POLICY, grouped_policy(), ranked_policy()], ids=["all", "groups", "rank"])
 def test_many_pools_as_rows_get_the_checks_that_they_get_as_a_table(policy):
-    from surelist.workflows import tables as workflows
+    from surelist.workflows import selection
 
     rng = np.random.default_rng(16)
     scores, _ = population(rng, 900)
@@ -197,7 +197,7 @@ def test_many_pools_as_rows_get_the_checks_that_they_get_as_a_table(policy):
         "pool": np.repeat([3, 1, 2], [500, 380, 20]),
     }
     columns = {name: each for name, each in pool.items() if name != "group" or policy.grouped}
-    _, done = workflows.select_columns(columns, policy)
+    _, done = selection.select_columns(columns, policy)
     assert done.checks == sl.select_table(pl.DataFrame(pool), policy, pool="pool").checks
     assert done.checks
     assert not any(each.message.startswith("The pool has") for each in done.checks)

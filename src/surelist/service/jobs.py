@@ -173,7 +173,7 @@ def select_file(
     source = upload.source(columns.hints)
     output = list_path(me, upload, format)
     with removing(output, output.with_suffix(".list")):
-        done, read = run(workflows.select_source, source, policy, output=output, **names)
+        done, read = run(selection.select_source, source, policy, output=output, **names)
         wanted = (upload, output, columns.attributes, policy.three_ways)
         impact = run(workflows.impact, *wanted) if columns.attributes else ()
         result = made_upload(output)
@@ -242,14 +242,14 @@ def select_rows(
     again gives the same ones.
     """
     sent = SentRows(body)
-    rows = sent.columns(workflows.names_in_rows(policy, sent.has, columns))
-    numbers, done = workflows.select_columns(rows, policy)
+    rows = sent.columns(selection.names_in_rows(policy, sent.has, columns))
+    numbers, done = selection.select_columns(rows, policy)
     listed = hashlib.sha256(msgspec.json.encode(numbers)).hexdigest()
     pool = hashlib.sha256(body).hexdigest()
     facts = workflow_facts.selection_facts(done, (pool, "json"), (listed, "row numbers"))
     known_by = watching.pool_scores(rows["score"]) if watch else None
     made = SelectionMade(**asdict(facts), policy=digest, pool_scores=known_by)
-    lists = workflows.three_lists(rows, policy) if policy.three_ways else None
+    lists = selection.three_lists(rows, policy) if policy.three_ways else None
     if audit_rate is not None:
         drawn = watching.draw_audit(done.candidates, numbers if lists is None else (), audit_rate)
         groups = {} if lists is None else watching.drawn_by_list(lists, drawn)

@@ -14,7 +14,6 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
-from msgspec import structs
 from msgspec.structs import replace
 
 from surelist._check import EVERYONE
@@ -87,7 +86,7 @@ def _certify_counts(source: Source, roles: Roles, terms: Terms) -> Policy:
         evidence[None] = Evidence(everyone.evidence[None])
     if whole:
         refuse_everyone(rows.evidence[EVERYONE].raw is not None)
-        evidence[EVERYONE] = structs.replace(evidence[None], group=EVERYONE)
+        evidence[EVERYONE] = replace(evidence[None], group=EVERYONE)
     counts = counts_of(evidence, terms)
     if whole and (all_rows := counts.pop(EVERYONE, None)):
         everyone.expect({None: all_rows})
@@ -138,13 +137,13 @@ def _certify_columns(source: Source, roles: Roles, terms: Terms, asked: Arrays) 
     labels = read["amount" if "amount" in read else "label"]
     if drawn is not None:
         rates = {"probability": read["probability"]} if "probability" in read else {}
-        labels = structs.replace(drawn, labels=labels, **rates)
+        labels = replace(drawn, labels=labels, **rates)
     scores = {name: read["score" if at == 0 else f"score_{at - 1}"] for at, name in enumerate(roles.scores)}
     others = _other_scores(asked.unlabelled, roles.scores)
     one = not roles.other_score
     given = Arrays(
         read["score"] if one else scores, labels, read.get("group"), read.get("id"),
-        None if shift is None else structs.replace(shift, ratios=read["weight"]), read.get("pool"),
+        None if shift is None else replace(shift, ratios=read["weight"]), read.get("pool"),
         others.get(roles.scores[0]) if one else others or None,
     )  # fmt: skip
     policy = certify_arrays(given, terms)

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import Struct
 from msgspec.structs import replace
 
 from surelist import _check as check
@@ -83,7 +83,7 @@ def certify(
     own, by_group = _promise_curves(columns, policy)
     evidence = None
     if has_curves(policy) or own is not None or by_group:
-        evidence = structs.replace(_evidence(columns, policy), own=own, by_group=by_group)
+        evidence = replace(_evidence(columns, policy), own=own, by_group=by_group)
     messages = [str(each.message) for each in caught if issubclass(each.category, PoolWarning)]
     return rows.fingerprints, MadePolicy(policy, evidence, _listed_share(columns, policy), messages)
 
@@ -168,7 +168,7 @@ def evidence_for(policy: Policy, source: Path, attributes: Sequence[str] = ()) -
         )
     columns = _columns(table, policy)
     own, by_group = _promise_curves(columns, policy)
-    shown = structs.replace(
+    shown = replace(
         _evidence(columns, policy), recomputed=beyond is None, beyond=beyond, own=own, by_group=by_group
     )
     by = next((name for name in attributes if name in table.columns), None)
@@ -178,7 +178,7 @@ def evidence_for(policy: Policy, source: Path, attributes: Sequence[str] = ()) -
         return shown
     orders = audit.orders_within_groups(columns["score"], columns["label"], columns["group"], _limits(policy))
     found = [GroupFinding(each.group, each.describe(), each.passed_over) for each in orders]
-    return structs.replace(shown, within_groups=found)
+    return replace(shown, within_groups=found)
 
 
 def has_curves(policy: Policy) -> bool:
@@ -293,7 +293,7 @@ def _thinned(
 def _shortened(bins: Sequence[audit.ScoreBin]) -> list[audit.ScoreBin]:
     """With as many digits as a picture shows."""
     parts = ("low", "high", "share", "share_low", "share_high")
-    return [structs.replace(each, **{name: _short(getattr(each, name)) for name in parts}) for each in bins]
+    return [replace(each, **{name: _short(getattr(each, name)) for name in parts}) for each in bins]
 
 
 def _short(value: float) -> float:

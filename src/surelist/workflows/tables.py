@@ -26,33 +26,24 @@ from surelist.promises.shift import DensityRatio, ratios_of
 from surelist.promises.terms import Roles, Targets, make_terms
 from surelist.promises.wording import warn_of_doubts
 from surelist.reports import audit
-from surelist.tables.arrays import read_columns
-from surelist.tables.arrays import read_text as read_text
-from surelist.tables.bad_rows import Problem as Problem
-from surelist.tables.bad_rows import problem_of
-from surelist.tables.csv_text import delimiter_in as delimiter_in
+from surelist.tables.arrays import read_columns, read_text
+from surelist.tables.bad_rows import Problem, problem_of
+from surelist.tables.csv_text import delimiter_in
 from surelist.tables.engines.duckdb import limit
 from surelist.tables.evidence import Census, Checks
-from surelist.tables.excel import SheetNeeded as SheetNeeded
+from surelist.tables.excel import SheetNeeded
 from surelist.tables.hints import LABELS, NO_HINTS, Hints, Origin
-from surelist.tables.profile import Column as Column
-from surelist.tables.profile import Profile as Profile
-from surelist.tables.profile import category_counts
-from surelist.tables.profile import convert as convert
-from surelist.tables.profile import first_rows as first_rows
-from surelist.tables.profile import ranked_rows as ranked_rows
-from surelist.tables.profile import shape as shape
-from surelist.tables.reading import NO_LABEL as NO_LABEL
-from surelist.tables.reading import Reading
+from surelist.tables.profile import Column, Profile, category_counts, convert, first_rows, ranked_rows, shape
+from surelist.tables.reading import NO_LABEL, Reading
 from surelist.tables.sources import adopt_upload
 from surelist.workflows.certify import REMEMBERED, certify_source
-from surelist.workflows.selection import names_in_rows as names_in_rows
-from surelist.workflows.selection import score_column
-from surelist.workflows.selection import select_columns as select_columns
-from surelist.workflows.selection import select_source as select_source
-from surelist.workflows.selection import select_table as select_table
-from surelist.workflows.selection import three_lists as three_lists
+from surelist.workflows.selection import score_column, select_table
 from surelist.workflows.source import Read, Source, words_of_tables
+
+__all__ = [
+    "NO_LABEL", "Column", "Problem", "Profile", "SheetNeeded", "convert", "delimiter_in", "first_rows",
+    "ranked_rows", "read_text", "select_table", "shape",
+]  # fmt: skip
 
 
 def calibrate_table(
