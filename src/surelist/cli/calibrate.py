@@ -30,8 +30,7 @@ from surelist.errors import InvalidInput
 @flags.options("ties", "id", "missing_labels", "pos_label", "neg_label")
 @click.option("-o", "--output", required=True, type=flags.STREAM, help="Policy file to write.")
 @flags.reading_options
-@flags.plot_option
-@flags.as_json
+@flags.plot_and_json
 @flags.strict_option
 def calibrate(*, quiet: bool, **given: Any) -> Sequence[str]:
     """Certify a target from PAST candidates.
@@ -91,8 +90,7 @@ def calibrate(*, quiet: bool, **given: Any) -> Sequence[str]:
 @click.option("--rows", "past", required=True, type=click.Path(exists=True), help="File of labelled rows.")
 @click.option("--size", type=int, help="One length, fixed before looking at the pool; default: every length.")
 @flags.options("share", "score", "label", "alpha", "pos_label", "neg_label", "sheet", "header_row", "decimal")
-@flags.plot_option
-@flags.as_json
+@flags.plot_and_json
 def list_(
     pool: str, past: str, size: int | None, share: float | None, plot: Path | None, json_: bool, **given: Any
 ) -> None:

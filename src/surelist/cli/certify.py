@@ -42,8 +42,7 @@ policy_option = click.option("--policy", "policy_path", required=True, type=clic
 @click.option("-o", "--output", required=True, type=flags.STREAM,
               help="Shortlist to write: .csv, .jsonl, .xlsx, .parquet, or - for CSV on stdout.")  # fmt: skip
 @flags.reading_options
-@flags.plot_option
-@flags.as_json
+@flags.plot_and_json
 @flags.strict_option
 def select(
     pool: str, policy_path: str, output: str, pool_column: str | None, plot: Path | None, json_: bool,
@@ -90,8 +89,7 @@ def select(
 @policy_option
 @as_calibrated(score="the score", label="the label", group="the group", id="candidate ids", pool="the pool")
 @flags.options(*LABELS, *READING)
-@flags.plot_option
-@flags.as_json
+@flags.plot_and_json
 @flags.strict_option
 def evaluate(
     table: str, policy_path: str, plot: Path | None, json_: bool, quiet: bool, **given: Any
@@ -111,17 +109,13 @@ def evaluate(
     with printed.input_file(table) as path:
         read = workflows.source.Read(**{name: given.pop(name) for name in (*LABELS, *READING)})
         evaluation = workflows.tables.evaluate_table(path, policy, read=read, **given)
-    if quiet:
-        printed.draw(evaluation, plot)
-    else:
-        printed.answer(evaluation, plot, json_, evaluation.to_dict)
+    printed.answer(evaluation, plot, json_, evaluation.to_dict, quiet=quiet)
     return (evaluation.verdict,) if evaluation.consistent is False else ()
 
 
 @click.command(no_args_is_help=True)
 @flags.policy_argument
-@flags.plot_option
-@flags.as_json
+@flags.plot_and_json
 def show(policy_path: str, plot: Path | None, json_: bool) -> None:
     """Print what a POLICY promises, what the promise rests on, and the evidence. - reads it from stdin.
 
@@ -142,8 +136,7 @@ def show(policy_path: str, plot: Path | None, json_: bool) -> None:
 @flags.options("score", "label", "curve.pool_size", "curve.alpha", "curve.rule", "missing_labels")
 @flags.options("pos_label", "neg_label", "sheet", "header_row", "decimal")
 @click.option("--expect", type=float, metavar="K", help="Show the list that is certified for this many.")
-@flags.plot_option
-@flags.as_json
+@flags.plot_and_json
 def curve(past: str, expect: float | None, plot: Path | None, json_: bool, **given: Any) -> None:
     """For every list size: how many qualified candidates are certified.
 

@@ -117,8 +117,7 @@ def label() -> None:
 @flags.options("engine", "spark_master")
 @click.option("--judge", metavar="COLUMN", help="Column with a model's verdicts, instead of --score.")
 @click.option("--block", type=int, help="Label rows of this many best candidates, without a pilot.")
-@flags.state_option
-@flags.as_json
+@flags.new_state
 def start_label(collection: Path, output: Path, json_: bool, **given: Any) -> None:
     """Draw the rows to label from COLLECTION, a table of scored candidates.
 
@@ -168,8 +167,7 @@ def _() -> None:
 @flags.state_argument
 @flags.file_option("--policy", help="Write the certified policy.")
 @flags.file_option("--shortlist", help="Write the list of the collection itself.")
-@flags.plot_option
-@flags.as_json
+@flags.plot_and_json
 def status_label(
     state: Path, policy: Path | None, shortlist: Path | None, plot: Path | None, json_: bool
 ) -> None:
@@ -240,8 +238,7 @@ def plan_stop(**given: Any) -> None:
 )
 @test_options
 @looks_option
-@flags.state_option
-@flags.as_json
+@flags.new_state
 def start_stop(rest: Path, output: Path, json_: bool, **options: Any) -> None:
     """Plan the looks at REST, a table of everything that was not reviewed, and draw from it.
 
@@ -272,8 +269,7 @@ def _() -> None:
 
 @stop.command(name="status", no_args_is_help=True)
 @flags.state_argument
-@flags.plot_option
-@flags.as_json
+@flags.plot_and_json
 def status_stop(state: Path, plot: Path | None, json_: bool) -> int:
     """Certified, go on, or lost: more hits than the last look allows (exit code 3)."""
     test = workflows.labelling.load("stop", state)
@@ -323,8 +319,7 @@ def plan_validation(**given: Any) -> None:
 @validate.command(name="start", no_args_is_help=True)
 @decisions
 @click.option("--sample", type=int, required=True, help="How many rows can be labelled in all.")
-@flags.state_option
-@flags.as_json
+@flags.new_state
 def start_validation(table: Path, output: Path, json_: bool, **given: Any) -> None:
     """Draw rows from TABLE, in which everything is decided: of those kept and of those left out."""
     test = workflows.labelling.start_validation(table, output, **given)

@@ -41,8 +41,7 @@ pool_option = click.option(
 @click.option("--labelling", is_flag=True, help="Also: as many labels of rows that surelist chooses.")
 @click.option("--collection", type=int, help="Candidates of a collection of which --sizes are labelled.")
 @click.option("--paper", is_flag=True, help="Also tabulate the paper's rule.")
-@flags.plot_option
-@flags.as_json
+@flags.plot_and_json
 def plan(sizes: str | None, paper: bool, plot: Path | None, json_: bool, **given: Any) -> None:
     """How many calibration rows a target needs, and what more rows would save.
 
@@ -81,8 +80,7 @@ def _target_in(given: dict[str, object]) -> Any:
 @flags.option("score")
 @click.option("--pool-score", help="Column with the score in POOL, where it has another name there.")
 @flags.options("sheet", "header_row", "decimal")
-@flags.plot_option
-@flags.as_json
+@flags.plot_and_json
 @flags.strict_option
 def drift(past: Path, pool: Path, plot: Path | None, json_: bool, quiet: bool, **given: Any) -> Sequence[str]:
     """Have the scores moved? Compare a POOL with the calibration rows PAST; no labels are needed.
@@ -95,10 +93,7 @@ def drift(past: Path, pool: Path, plot: Path | None, json_: bool, quiet: bool, *
       surelist drift past.csv new.csv --score score --plot drift.png
     """
     moved = workflows.lifecycle.drift(past, pool, hints=flags.hints_in(given), **given)
-    if quiet:
-        printed.draw(moved, plot)
-    else:
-        printed.answer(moved, plot, json_, lambda: structs.asdict(moved))
+    printed.answer(moved, plot, json_, lambda: structs.asdict(moved), quiet=quiet)
     return (moved.describe(),) if moved.p_value < SURPRISING else ()
 
 
@@ -131,8 +126,7 @@ def _column(name: str, holds: str, default: str | None = None, *, if_there: bool
 @_column(
     "group", "with the group, for policies with groups: one row per pool and group; of a triage the list"
 )
-@flags.plot_option
-@flags.as_json
+@flags.plot_and_json
 def watch(state: Path, reviews: Path, plot: Path | None, json_: bool, **options: Any) -> int:
     """Does the promise still hold? Feed the table REVIEWS of reviewed pools to a monitor.
 
@@ -196,8 +190,7 @@ def campaign() -> None:
     help="Learn from candidates drawn with this probability, listed or not; the threshold may fall then.",
 )  # fmt: skip
 @flags.options("score", "label", "missing_labels", "pos_label", "neg_label", "sheet", "header_row", "decimal")
-@flags.state_option
-@flags.as_json
+@flags.new_state
 def start(past: Path, output: Path, json_: bool, **given: Any) -> None:
     """Start a campaign from PAST candidates. Exit code 3 when the target is not certifiable yet.
 
@@ -270,9 +263,8 @@ def review(state: Path, reviews: Path, json_: bool, **given: Any) -> int:
 
 @campaign.command(no_args_is_help=True)
 @flags.state_argument
-@flags.plot_option
 @flags.file_option("--policy", help="Also write the policy in force.")
-@flags.as_json
+@flags.plot_and_json
 def status(state: Path, plot: Path | None, policy: Path | None, json_: bool) -> int:
     """Where a campaign stands, and its list length over time.
 

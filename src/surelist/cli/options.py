@@ -36,8 +36,11 @@ def _drawable(context: click.Context, parameter: click.Parameter, path: Path | N
     return path
 
 
-def plot_option(command: Callable[..., object]) -> Any:
-    """``--plot``: a picture beside what the command does, in a file that is none of its others."""
+as_json = click.option("--json", "json_", is_flag=True, help="Print JSON, for machines.")
+
+
+def plot_and_json(command: Callable[..., object]) -> Any:
+    """``--json``; and ``--plot``, a picture of it in a file that is none of its others."""
 
     @wraps(command)
     def checked(**given: Any) -> Any:
@@ -45,10 +48,9 @@ def plot_option(command: Callable[..., object]) -> Any:
             _refuse_names_of_files(given["plot"], given)
         return command(**given)
 
-    return click.option(
-        "--plot", type=click.Path(dir_okay=False, path_type=Path), callback=_drawable,
-        help="Also draw it: .png, .svg or .pdf.",
-    )(checked)  # fmt: skip
+    picture = click.Path(dir_okay=False, path_type=Path)
+    help = "Also draw it: .png, .svg or .pdf."
+    return stacked(click.option("--plot", type=picture, callback=_drawable, help=help), as_json)(checked)
 
 
 def _refuse_names_of_files(plot: Path, given: Mapping[str, object]) -> None:
@@ -76,7 +78,6 @@ def output_option(help: str, *, required: bool = True) -> Decorator:
 
 
 state_argument = file_argument("state")
-state_option = output_option("State file to write.")
 STREAM = click.Path(allow_dash=True)  # a file, or - for stdin or stdout
 policy_argument = click.argument("policy_path", metavar="POLICY", type=STREAM)
 
@@ -123,9 +124,6 @@ def warn(sentence: str) -> None:
     click.echo(f"{click.style('warning:', fg='yellow', bold=True)} {in_flags(sentence)}", err=True)
 
 
-as_json = click.option("--json", "json_", is_flag=True, help="Print JSON, for machines.")
-
-
 class ShareType(click.types.FloatParamType):
     """A number that may have been said in percent."""
 
@@ -170,6 +168,9 @@ def stacked(*decorators: Decorator) -> Decorator:
         return command
 
     return decorate
+
+
+new_state = stacked(output_option("State file to write."), as_json)
 
 
 def flag(name: str) -> str:

@@ -24,11 +24,13 @@ if TYPE_CHECKING:
 
 
 def answer(
-    made: Any, plot: Path | None, json_: bool, body: Callable[[], Mapping[str, Any]], said: str | None = None
-) -> None:
-    """The picture where one was asked for, and the result as JSON or in words."""
+    made: Any, plot: Path | None, json_: bool, body: Callable[[], Mapping[str, Any]], said: str | None = None,
+    *, quiet: bool = False,
+) -> None:  # fmt: skip
+    """The picture where one was asked for, and the result as JSON or in words, or not at all."""
     draw(made, plot)
-    click.echo(json.dumps(body()) if json_ else said or made.describe())
+    if not quiet:
+        click.echo(json.dumps(body()) if json_ else said or made.describe())
 
 
 def say(json_: bool, text: str, **facts: Any) -> None:

@@ -317,9 +317,8 @@ class Monitor(Saved[MonitorState]):
         """Go on from what another monitor of the same policy knew."""
         hold([tally.group for tally in state.tallies] == list(self.tallies),
              "the monitor's groups are not those of the policy")  # fmt: skip
-        for tally in state.tallies:
-            self.tallies[tally.group] = tally
         for claim, tally in zip(self.claims, state.tallies, strict=True):
+            self.tallies[claim.group] = tally
             self.bets[claim.group] = claim.bets(np.asarray(tally.log_wealth), state.pools)
         self.pools, self.raised, self._memory = state.pools, state.alarm, state.memory
         hold(self.alarm or not self.speaks_against, "the alarm was taken out")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Generic, TypeVar, get_args
 
 import numpy as np
 from msgspec import Struct
@@ -229,9 +229,10 @@ def certified_rates(n: int, counts: Ints, alpha: float, rule: str) -> Floats:
 
 
 MOST_GROUPS = 6  # that are drawn
+Numbers = TypeVar("Numbers")  # arrays, or lists where the curve is kept
 
 
-class PromiseCurve(Struct, frozen=True, eq=False):
+class CurveOf(Struct, Generic[Numbers], frozen=True, eq=False):
     """For lists of ``list_size`` of ``per`` candidates the ``value`` certified, and the point ``chosen``.
 
     ``title`` and ``axis`` say what is certified, in more and in fewer words; ``share``: values are shares.
@@ -243,10 +244,13 @@ class PromiseCurve(Struct, frozen=True, eq=False):
     share: bool
     of_pools: bool
     per: float
-    list_size: Floats
-    value: Floats
-    threshold: Floats
+    list_size: Numbers
+    value: Numbers
+    threshold: Numbers
     chosen: tuple[float, float]
+
+
+PromiseCurve = CurveOf[Floats]
 
 
 class CurveRows(Struct, frozen=True, eq=False):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from surelist.promises.curve import CurveOf
 from surelist.reports.audit import ImpactTable, ScoreBin
 from surelist.score_summary import PoolCheck
 
@@ -24,18 +25,7 @@ class CurvePoints(Struct, frozen=True):
     threshold: list[float]
 
 
-class OwnCurve(Struct, frozen=True):
-    """What each list length carries in the terms of one kind of promise; ``chosen`` is what is promised."""
-
-    title: str
-    axis: str
-    share: bool
-    of_pools: bool
-    per: float
-    chosen: tuple[float, float]
-    list_size: list[float]
-    value: list[float]
-    threshold: list[float]
+OwnCurve = CurveOf[list[float]]  # what each list length carries in the terms of one kind of promise
 
 
 class GroupFinding(Struct, frozen=True):

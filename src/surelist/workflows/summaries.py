@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from surelist import _check as check
 from surelist._check import MissingLabels
@@ -258,10 +258,8 @@ def _promise_curves(
 
 def _own(made: PromiseCurve) -> OwnCurve:
     length, promised = made.chosen
-    return OwnCurve(
-        title=made.title, axis=made.axis, share=made.share, of_pools=made.of_pools, per=made.per,
-        chosen=(_short(length), _short(promised)), **_thinned(made, ("list_size", "value", "threshold")),
-    )  # fmt: skip
+    points = _thinned(made, ("list_size", "value", "threshold"))
+    return OwnCurve(**{**asdict(made), **points, "chosen": (_short(length), _short(promised))})
 
 
 def _pool_size(targets: Sequence[Promise], by_group: bool) -> float:
