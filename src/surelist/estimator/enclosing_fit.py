@@ -13,6 +13,7 @@ beforehand) cannot be seen.
 from __future__ import annotations
 
 import sys
+import traceback
 from types import FrameType
 from typing import Any
 
@@ -43,11 +44,7 @@ def surroundings(estimator: object) -> tuple[list[Surrounding], int]:
     ``VALIDATION`` stands for cross-validation. The number is how many frames up the caller of them all is.
     """
     around: list[Surrounding] = []
-    frames: list[FrameType] = []
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        frames.append(frame)
-        frame = frame.f_back
+    frames = [frame for frame, _ in traceback.walk_stack(sys._getframe(1))]
     caller = 2  # whoever calls fit
     for depth, frame in enumerate(frames):
         outer = _surrounding(frame, around[-1] if around else estimator)
@@ -149,22 +146,25 @@ def outermost(nested: Any, kind: type[Any]) -> tuple[Any, str]:
     """The classifier of class ``kind`` around all else, and by which name ``nested`` knew its estimator."""
     if isinstance(nested, kind):
         return clone(nested), "estimator"
-    if isinstance(nested, Pipeline):
-        steps = clone(nested).steps
-        name, last = steps[-1]
-        classifier, path = outermost(last, kind)
-        _require_unfitted(classifier)
-        inside = clone(nested).set_params(steps=[*steps[:-1], (name, classifier.estimator)])
-        return classifier.set_params(estimator=inside), f"{name}__{path}"
     grid = next((each for each in GRIDS if hasattr(nested, each)), None)
-    if isinstance(nested, BaseSearchCV) and grid is not None:
-        classifier, path = outermost(nested.estimator, kind)
-        _require_unfitted(classifier)
-        tried = {grid: _renamed(getattr(nested, grid), path)}
-        inside = clone(nested).set_params(estimator=classifier.estimator, **tried)
-        return classifier.set_params(estimator=inside), f"estimator__{path}"
-    wanted = f"a Pipeline or a search that ends in {kind.__name__}"
-    raise InvalidInput("nested", expected=wanted, got=type(nested).__name__)
+    if isinstance(nested, Pipeline):
+        name, last = nested.steps[-1]
+    elif isinstance(nested, BaseSearchCV) and grid is not None:
+        name, last = "estimator", nested.estimator
+    else:
+        wanted = f"a Pipeline or a search that ends in {kind.__name__}"
+        raise InvalidInput("nested", expected=wanted, got=type(nested).__name__)
+    classifier, path = outermost(last, kind)
+    if classifier.prefit:
+        raise InvalidInput(
+            "prefit",
+            "the steps around a prefit model would be fitted anew. Fit all of them on other rows and "
+            "calibrate the whole: ShortlistClassifier(FrozenEstimator(pipeline), ...).",
+        )
+    inside = clone(nested).set_params(**{name: classifier.estimator})
+    if grid is not None:
+        inside.set_params(**{grid: _renamed(getattr(nested, grid), path)})
+    return classifier.set_params(estimator=inside), f"{name}__{path}"
 
 
 def _renamed(grid: Any, path: str) -> Any:
@@ -187,12 +187,3 @@ def _inside(key: str, path: str) -> str:
             key, "a search cannot replace its own model; give it a Pipeline with a step of that name."
         )
     return name
-
-
-def _require_unfitted(classifier: Any) -> None:
-    if classifier.prefit:
-        raise InvalidInput(
-            "prefit",
-            "the steps around a prefit model would be fitted anew. Fit all of them on other rows and "
-            "calibrate the whole: ShortlistClassifier(FrozenEstimator(pipeline), ...).",
-        )

@@ -153,10 +153,7 @@ class CampaignSoFar(Saved[CampaignState]):
         listed = "everyone" if limit is None else f"score >= {limit:.6g}"
         facts = [
             ("shortlisted", listed),
-            (
-                "list to expect",
-                f"about {about(self.updates[-1].list_size)} of {size} candidates",
-            ),
+            ("list to expect", f"about {about(self.updates[-1].list_size)} of {size} candidates"),
             ("evidence", self._evidence),
             ("updates", self.coming),
         ]

@@ -69,9 +69,7 @@ class ImpactTable(Struct, frozen=True):
 
 
 def impact_table(
-    attributes: tuple[str, ...],
-    counts: Mapping[tuple[str, ...], tuple[int, int]],
-    confidence: float = 0.95,
+    attributes: tuple[str, ...], counts: Mapping[tuple[str, ...], tuple[int, int]], confidence: float = 0.95
 ) -> ImpactTable:
     """Rates and ratios from (candidates, shortlisted) per category.
 
