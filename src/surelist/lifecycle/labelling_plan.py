@@ -150,8 +150,7 @@ def _simulated(asked: LabelRequest, curve: RateByShare, seed: int) -> list[int]:
     """How long the lists are that the design certifies, each of a collection of its own."""
     rng = np.random.default_rng(seed)
     edges = np.unique(np.append(0.0, np.geomspace(1 / asked.size, 1.0, 100)))
-    # what a small pilot has too much of in a cell goes to the next
-    held = asked.size * (edges + np.minimum.accumulate(curve.rate(edges) - edges))
+    held = asked.size * curve.cells(edges)
     lists = []
     for _ in range(RUNS):
         try:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -254,15 +254,6 @@ def _needs(each: Needed, unit: str) -> str:
     return f"Certifiable with probability {each.assurance:.0%} under rule {each.rule}: {rows}{span}."
 
 
-class Population(Protocol):
-    """What a plan needs to know: who is qualified, and how long the list is."""
-
-    @property
-    def base_rate(self) -> float: ...
-    def listed(self, rates: Floats) -> Floats:
-        """Share of candidates listed when a share ``rates`` is qualified and listed."""
-
-
 class Binormal(Struct, frozen=True):
     """Scores N(0, 1) for others and N(d, 1) for qualified candidates, d = sqrt(2) z(AUC)."""
 
@@ -270,6 +261,7 @@ class Binormal(Struct, frozen=True):
     auc: float
 
     def listed(self, rates: Floats) -> Floats:
+        """Share of candidates listed when a share ``rates`` is qualified and listed."""
         distance = math.sqrt(2) * special.ndtri(self.auc)
         share = np.clip(rates / self.base_rate, 0.0, 1.0)
         others = special.ndtr(special.ndtri(share) - distance)
@@ -291,6 +283,9 @@ class Empirical(Struct, frozen=True):
         rank = np.searchsorted(self.qualified, rates * (1 - 1e-12))
         listed: Floats = self.everyone[np.minimum(rank, len(self.everyone) - 1)]
         return listed
+
+
+Population = Binormal | Empirical  # what a plan needs to know: who is qualified, and how long the list is
 
 
 class PlanRequest(Struct, frozen=True):
@@ -375,3 +370,7 @@ class RateByShare:
         shares = np.linspace(0.0, 1.0, 20_001)[1:]
         good = self.rate(shares) >= precision * shares
         return float(shares[good].max()) if good.any() else math.nan
+
+    def cells(self, edges: Floats) -> Floats:
+        """The same at these shares; what a small pilot has too much of in a cell goes to the next."""
+        return np.asarray(edges + np.minimum.accumulate(self.rate(edges) - edges))

@@ -226,9 +226,7 @@ def _averages(
 def _bands(asked: PlanRequest, best: Population) -> tuple[float, list[PlanRow]]:
     """The triage itself on simulated rows: how often it is certified, and the band that is left."""
     rng, edges = np.random.default_rng(asked.seed), np.linspace(0.0, 1.0, CELLS + 1)
-    # of being qualified, best scores first; what a small pilot has too much of in a cell goes to the next
-    rates = edges + np.minimum.accumulate(RateByShare(best).rate(edges) - edges)
-    chance = np.clip(np.diff(rates) * CELLS, 0.0, 1.0)
+    chance = np.clip(np.diff(RateByShare(best).cells(edges)) * CELLS, 0.0, 1.0)  # best scores first
     others = 1 - (np.arange(OTHERS) + 0.5) / OTHERS
     rows = []
     for n in asked.sizes or SIZES[:9]:

@@ -200,9 +200,7 @@ class Validation(DrawnTest[ValidationState]):
     def kept_at_least(self) -> float | None:
         """The share of all relevant rows that the decisions kept for certain; None while labels are to
         come."""
-        if not self.done:
-            return None
-        return float(self._share)
+        return float(self._share) if self.done else None
 
     @property
     def _share(self) -> Fraction:

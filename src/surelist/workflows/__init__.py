@@ -1,6 +1,6 @@
-"""One function for each thing a person does with files.
+"""One function for each thing a person does with files; the only code the front ends call.
 
-Modules are imported on first use: ``workflows.labelling.load`` costs nothing before it is called.
+Modules are imported on first use: a command pays for what it calls, and its help for nothing.
 """
 
 from __future__ import annotations
