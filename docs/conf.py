@@ -51,7 +51,7 @@ autosummary_generate = True
 autosummary_ignore_module_all = False
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
-autodoc_default_options = {"members": True, "inherited-members": False, "undoc-members": False}
+autodoc_default_options = {"members": True, "undoc-members": False}  # inherited ones where a template asks
 napoleon_google_docstring = False
 napoleon_use_param = False  # parameters that are described together stay together
 

@@ -173,7 +173,7 @@ class Campaign(CampaignSoFar):
     def update(self) -> Update:
         """The scheduled update; refused at any other time."""
         if not self.due:
-            raise InvalidInput("update", f"{self.why_not_due}")
+            raise InvalidInput("update", f"{self._why_not_due}")
         self._look()
         return self.updates[-1]
 

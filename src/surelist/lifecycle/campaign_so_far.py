@@ -200,7 +200,7 @@ class CampaignSoFar(Saved[CampaignState]):
         return self.monitor.in_a_sentence()
 
     @property
-    def why_not_due(self) -> str:
+    def _why_not_due(self) -> str:
         """Why an update now is refused."""
         if self.alarm:
             return "the monitor has raised an alarm; nothing is learned from rows that may have drifted."
