@@ -28,6 +28,15 @@ from surelist.promises.policy import Policy
 from surelist.promises.promise import Watched
 from surelist.promises.state import Cutoff
 
+TRIAGE_UNSEEN = (
+    "a triage cannot be watched without an audit: those accepted and rejected are never reviewed. Review "
+    "each candidate with a fixed probability, on whichever list"
+)
+UNLISTED_UNSEEN = (
+    "a promise to keep a share cannot be watched without an audit: qualified candidates who were not "
+    "shortlisted are never reviewed. Review each unlisted candidate with a fixed probability"
+)
+
 
 class Outcomes(Struct, frozen=True, forbid_unknown_fields=True):
     """What reviews have shown. Missing reviews are counted apart, never taken for an outcome.
@@ -245,20 +254,9 @@ def claims_of(policy: Policy, audit_rate: float | None) -> tuple[Claim, ...]:
 def _claim(cutoff: Cutoff, watched: Watched, audit_rate: float | None) -> Claim:
     if not watched.audited and not watched.drawn:
         return Claim(cutoff.group, watched.rate, watched.k, watched.smallest_pool)
-    if audit_rate is None and watched.drawn:
-        raise InvalidInput(
-            "audit_rate",
-            "a triage cannot be watched without an audit: those accepted and rejected are never reviewed. "
-            "Review each candidate with a fixed probability, on whichever list"
-            f"{option('audit_rate', '0.05', before=', e.g. ')}.",
-        )
     if audit_rate is None:
-        raise InvalidInput(
-            "audit_rate",
-            "a promise to keep a share cannot be watched without an audit: qualified candidates who were "
-            "not shortlisted are never reviewed. Review each unlisted candidate with a fixed probability"
-            f"{option('audit_rate', '0.05', before=', e.g. ')}.",
-        )
+        why = TRIAGE_UNSEEN if watched.drawn else UNLISTED_UNSEEN
+        raise InvalidInput("audit_rate", f"{why}{option('audit_rate', '0.05', before=', e.g. ')}.")
     rate = check.as_alpha(audit_rate, "audit_rate")
     if not watched.drawn:
         return Claim(cutoff.group, watched.rate, audit_rate=rate)

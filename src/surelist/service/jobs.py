@@ -36,7 +36,7 @@ from surelist.service.sent_rows import SentRows
 from surelist.service.settings import Settings
 from surelist.service.uploads import KeptList, Spool, Upload, list_of, removing
 from surelist.service.workers import run
-from surelist.workflows import files, watching
+from surelist.workflows import files, selection, watching
 from surelist.workflows import summaries as workflow_facts
 from surelist.workflows import tables as workflows
 from surelist.workflows.demo import write_example
