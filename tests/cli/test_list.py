@@ -33,3 +33,17 @@ def test_every_length_or_one_is_answered_as_in_python(files, capsys):
     assert "at least 31 qualified candidates are among them" in capsys.readouterr().out
     assert run(["list", "pool.csv", "--rows", "past.csv", "--size", "50", "--share", "0.9"]) == 3
     assert run(["list", "pool.csv", "--rows", "past.csv", "--share", "0.9"]) == 2
+
+
+def test_the_pool_is_named_as_the_argument_that_it_is(files, capsys):
+    for more in ([], ["--size", "50"]):
+        assert run(["list", "past.csv", "--rows", "past.csv", *more]) == 2
+        assert capsys.readouterr().err.startswith(
+            "error: POOL: these scores hold some of the calibration rows"
+        )
+
+
+def test_a_pool_by_another_score_is_pointed_out(files, capsys):
+    pl.DataFrame({"score": 100 * files[2]}).write_csv("percent.csv")
+    assert run(["list", "percent.csv", "--rows", "past.csv"]) == 0
+    assert "do not look like candidates of one population" in capsys.readouterr().err

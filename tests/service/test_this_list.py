@@ -121,3 +121,17 @@ def test_the_page_says_of_which_lists_nothing_is_counted_and_ids_stand_once(loca
     refused = local_client.post(f"{page}/list", data=data, files=files)
     assert refused.status_code == 400
     assert "not the best of its pool by one score" in refused.text
+
+
+def test_a_pool_that_holds_the_rows_is_named_as_it_was_sent(local_client, rows):
+    files = {"past": ("past.csv", rows[2], "text/csv"), "unlabelled": ("pool.csv", rows[2], "text/csv")}
+    refused = local_client.post("/api/v1/list", files=files).json()["error"]
+    assert refused["field"] == "unlabelled"
+    assert refused["message"].startswith("unlabelled: these scores hold some of the calibration rows")
+
+
+def test_what_goes_with_groups_is_named_as_a_parameter(local_client, rows):
+    query = {"promise": "recall", "share": 0.8, "group_cutoff": "common"}
+    headers = {"content-type": "text/csv"}
+    refused = local_client.post("/api/v1/calibrate", params=query, content=rows[2], headers=headers)
+    assert refused.json()["error"]["message"] == "group_cutoff: goes with group=, got 'common' without."

@@ -300,6 +300,7 @@ READERS = ("calibrate", "select")  # the commands with reading_options
 _ELSEWHERE = {"plan": {"pools": "--pools"}, "label start": {"labels": "--labels"}}
 _ELSEWHERE |= {"stop": {"recall": "--recall"}}
 _ELSEWHERE |= {command: {"policy": "POLICY"} for command in ("show", "report", "sql")}
+_ELSEWHERE["list"] = {"pool": "POOL", "unlabelled": "POOL"}
 
 
 class FlagNames(OptionNames):

@@ -245,7 +245,9 @@ class ParameterNames(OptionNames):
         return f"{known}={value}"
 
 
-PARAMETERS = ParameterNames({**TABLES.table, "ties=hash": "ties", "on_bad_rows": None})
+PARAMETERS = ParameterNames(
+    {**TABLES.table, "ties=hash": "ties", "on_bad_rows": None, "group_cutoff": "group_cutoff"}
+)
 
 
 def sentence(text: str) -> str:

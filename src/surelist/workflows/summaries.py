@@ -100,7 +100,10 @@ def list_curve(
     """The rows' fingerprint, and how many are qualified of a pool's best, or of the best of all of it."""
     rows = _Rows(source, roles)
     listed = read_columns(best.open(), {"score": score}, any_order=True)["score"]
-    made = curve_of_best(rows.columns["score"], rows.columns["label"], listed, candidates, alpha)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PoolWarning)  # its conditions say so
+        known = rows.columns["score"], rows.columns["label"]
+        made = curve_of_best(*known, listed, candidates, alpha, "unlabelled")
     return rows.fingerprint, made
 
 

@@ -296,17 +296,18 @@ def list_curve(scores: object, labels: object, pool: object, *, alpha: float = 0
 
 
 def curve_of_best(
-    scores: object, labels: object, pool: object, candidates: int | None, alpha: float
+    scores: object, labels: object, pool: object, candidates: int | None, alpha: float, name: str = "pool"
 ) -> ListCurve:
     """The same where only the best of a ``pool`` of so many candidates are at hand: its first lengths.
 
     Nothing that is said of a list rests on scores below it. Everyone with the lowest score has to be there.
+    ``name``: what errors call the pool.
     """
     alpha = check.as_alpha(alpha)
     rows, good, _ = check.labelled_rows(scores, labels)
-    others = check.as_scores(pool, "pool")
-    check.require_rows(others, "pool")
-    require_others(rows[rows >= others.min()], others, "pool")
+    others = check.as_scores(pool, name)
+    check.require_rows(others, name)
+    require_others(rows[rows >= others.min()], others, name)
     size = candidates or len(others)
     doubt = _doubt(rows, others, size)
     if doubt is not None:
@@ -324,8 +325,7 @@ def _doubt(rows: Floats, others: Floats, candidates: int) -> str | None:
     ``others`` are the best of so many candidates, or all of them. A warning that proves nothing, as of drift.
     """
     marks = np.unique(others)
-    reached = 1 - np.searchsorted(np.sort(rows), marks) / len(rows)
-    listed = (len(others) - np.searchsorted(np.sort(others), marks)) / candidates
+    reached, listed = count_at_least(rows, marks) / len(rows), count_at_least(others, marks) / candidates
     at = int(np.argmax(np.abs(listed - reached)))
     noise = math.sqrt(math.log(2 / LEVEL) / 2 * (1 / candidates + 1 / len(rows)))
     if abs(listed[at] - reached[at]) <= max(noise, GAP):
