@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import numpy as np
 import polars as pl
@@ -45,5 +46,7 @@ def test_the_pool_is_named_as_the_argument_that_it_is(files, capsys):
 
 def test_a_pool_by_another_score_is_pointed_out(files, capsys):
     pl.DataFrame({"score": 100 * files[2]}).write_csv("percent.csv")
-    assert run(["list", "percent.csv", "--rows", "past.csv"]) == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert run(["list", "percent.csv", "--rows", "past.csv"]) == 0
     assert "do not look like candidates of one population" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from itertools import combinations
 from math import comb
 
@@ -216,6 +217,11 @@ def test_a_pool_that_looks_like_another_population_is_pointed_out(move):
     with pytest.warns(sl.PoolWarning, match="do not look like candidates of one population"):
         curve = sl.list_curve(scores, labels, move(pool))
     assert curve.conditions[0] == curve.doubt
+    moved = move(pool)
+    said = re.match(r"([\d.]+)% of 800 candidates score at least (\S+), and ([\d.]+)% of 1,000", curve.doubt)
+    mark = moved[np.argmin(np.abs(moved - float(said[2])))]
+    shares = np.mean(moved >= mark), np.mean(scores >= mark)
+    assert (float(said[1]), float(said[3])) == pytest.approx([100 * each for each in shares], abs=0.01)
 
 
 def test_the_best_of_a_pool_are_compared_with_all_of_it():

@@ -324,7 +324,7 @@ def _doubt(rows: Floats, others: Floats, candidates: int) -> str | None:
 
     ``others`` are the best of so many candidates, or all of them. A warning that proves nothing, as of drift.
     """
-    marks = np.unique(others)
+    marks = np.unique(others)[::-1]
     reached, listed = count_at_least(rows, marks) / len(rows), count_at_least(others, marks) / candidates
     at = int(np.argmax(np.abs(listed - reached)))
     noise = math.sqrt(math.log(2 / LEVEL) / 2 * (1 / candidates + 1 / len(rows)))
