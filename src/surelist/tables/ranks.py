@@ -113,10 +113,11 @@ class RankedTable:
 
     def _alone(self, group: str | None, asked: dict[int, order.Interval]) -> dict[int, Any]:
         """Which row is at a rank whose score no other row has."""
-        kept = self._with_scores(group, asked).select(SCORE, ROW if self._ordered else ID)
-        found = self._columns.rows(kept, "fetching the rows around the ranks")
-        by_score = dict(found)
-        same = len(by_score) == len(found) == len(asked)
+        place = ROW if self._ordered else ID
+        kept = self._with_scores(group, asked).select(SCORE, place)
+        found = self._columns.arrays(kept, "fetching the rows around the ranks", (SCORE,))
+        by_score = dict(zip(found[SCORE].tolist(), found[place], strict=True))
+        same = len(by_score) == len(found[SCORE]) == len(asked)
         order.require_same_rows(same, self._columns.table)
         return {rank: by_score[each.low] for rank, each in asked.items()}
 
