@@ -176,6 +176,19 @@ def test_only_a_command_that_can_drop_rows_says_so(place, capsys, words):
     assert ("--on-bad-rows" in said) == (words[0] == "calibrate")
 
 
+def test_how_a_collection_was_read_is_said_when_a_labelling_starts(place, capsys):
+    Path("semi.csv").write_text("Export\nid;score\n" + "".join(f"{i};0,{i:03}\n" for i in range(1, 500)))
+    assert run("label", "start", "semi.csv", "--precision", "0.6", "--labels", "100", "-o", "semi.json") == 0
+    said = capsys.readouterr().err
+    assert "column names in row 2 below 'Export'" in said
+    assert "'0,001' read as 0.001 (decimal comma)" in said
+    assert (
+        run("label", "start", "semi.csv", "--precision", "0.6", "--labels", "100", "-o", "j.json", "--json")
+        == 0
+    )
+    assert not capsys.readouterr().err
+
+
 def test_blank_rows_of_an_export_are_no_items_that_nobody_reviewed(place, capsys):
     Path("export.csv").write_text("id,included\na,1\nb,0\nc,\n,\n,\n")
     assert (

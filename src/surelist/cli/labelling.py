@@ -11,7 +11,7 @@ from surelist import workflows
 from surelist.cli import HelpfulGroup
 from surelist.cli import options as flags
 from surelist.cli.options import SHARE, Decorator
-from surelist.cli.output import draw, say
+from surelist.cli.output import draw, print_reading, say
 
 label_option = flags.option("label", default="label")
 
@@ -134,6 +134,7 @@ def start_label(collection: Path, output: Path, json_: bool, **given: Any) -> No
     kept = ("labels", "alpha", "score", "judge", "id", "group", "purpose", "engine", "spark_master", "block")
     asked = {name: given[name] for name in kept}
     work = workflows.labelling.start_labelling(collection, output, target, **asked)
+    print_reading(workflows.labelling.how_read(work), json_)
     say(json_, work.describe(), state=str(output), waiting=len(work.ask()))
 
 

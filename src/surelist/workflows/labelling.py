@@ -24,7 +24,7 @@ from surelist.lifecycle.validation import Validation
 from surelist.promises.policy import Policy
 from surelist.tables.arrays import read_text
 from surelist.tables.output import Row, count_rows, rows_at, write_sheet
-from surelist.tables.reading import is_text, style_of
+from surelist.tables.reading import is_text, reading_of, style_of
 from surelist.tables.sources import Table, open_table
 from surelist.workflows import label_tables as tables
 from surelist.workflows.lifecycle import read_label
@@ -54,6 +54,12 @@ def start_labelling(
     work = tables.label_table(Path(collection).absolute(), target, labels=labels, score=score, **options)
     work.save(state)
     return work
+
+
+def how_read(work: Labelling) -> tuple[str, ...]:
+    """What was understood of its table, in sentences."""
+    table, columns = tables.open_collection(work)
+    return reading_of(table, {"score": columns["score"]}).sentences
 
 
 def next_sheet(command: str, state: Path, output: Path, *, count: int | None, label: str) -> int:
