@@ -196,15 +196,8 @@ class CampaignOptions(PastOptions):
     id: Name | None = Field(default=None, description="Column with candidate ids, in the pools to come.")
     k: Number = Field(description="Qualified candidates on the list of an average pool.")
     pool_size: Number = Field(description="Candidates in a pool.")
-    alpha: float = Field(
-        default=0.1, gt=0, lt=1, description="The chance that any threshold is false is at most this."
-    )
-    monitor_alpha: float = Field(
-        default=0.05,
-        gt=0,
-        lt=1,
-        description="How often a false alarm may be raised, over the whole campaign.",
-    )
+    alpha: float = Field(default=0.1, gt=0, lt=1, description="How often any threshold may be false.")
+    monitor_alpha: float = Field(default=0.05, gt=0, lt=1, description="How often a false alarm may come.")
     schedule: list[int] = Field(
         default=[], max_length=60,
         description="After how many pools the threshold is updated; by default at fourfold rows.",
