@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -12,13 +13,14 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from surelist.score_summary import PoolCounts, count_scores
+from surelist.score_summary import BINS, PoolCounts, count_scores
 from surelist.tables import bad_rows
 from surelist.tables.engines import Frame
 from surelist.tables.roles import GROUP, POOL, PREFIX, ROWS, SCORE, Columns
 
-PLACE = PREFIX + "place"
+PLACE, BIN = PREFIX + "place", PREFIX + "bin"
 BELOW, NOWHERE = -1, -2  # places of scores below every mark, and of groups that have none
+MOST_LINES = 1 << 16  # of counts by group and bin: scores far apart have more
 SMALL, MOST_SCORES = 1 << 24, 1 << 21  # bytes of files whose scores are fetched, and how many at most
 MOST_POOLS = 50  # of more, scores are not counted pool by pool
 MOST_GROUPS = 20  # of more the scores are not counted: each adds its marks to the query
@@ -62,7 +64,8 @@ def count_pool(columns: Columns, marks: Marks, thresholds: Mapping[str | None, f
         return _sums(columns, marks, thresholds)
     if not engine.lazy or (engine.looks and table.size <= SMALL):
         return _scores(columns, marks, thresholds)
-    return _places(columns, marks, thresholds)
+    again = engine.looks and not table.text  # where a second pass costs little
+    return (_bins if again else _places)(columns, marks, thresholds)
 
 
 def _scores(columns: Columns, marks: Marks, thresholds: Mapping[str | None, float]) -> Counting:
@@ -137,12 +140,45 @@ def _sums(columns: Columns, marks: Marks, thresholds: Mapping[str | None, float]
     return Counting(tuple(frames), read)
 
 
+def _bins(columns: Columns, marks: Marks, thresholds: Mapping[str | None, float]) -> Counting:
+    """Rows by group and bin; those of bins with marks in them once more, by place among the marks."""
+    keys, steps = pool_keys(columns, by_pool=False), _steps(marks, thresholds)
+    frame = columns.frame.with_columns(**keys, **{BIN: (columns.score * float(BINS)).floor()})
+    counted = frame.select(*keys, BIN).group_by(*keys, BIN).agg(nw.len().alias(ROWS))
+    marked = {group: [_floor(each * BINS) for each in scores] for group, scores in steps.items()}
+    unsure = {math.inf, -math.inf}.union(*marked.values())
+
+    def read(rows: Sequence[Rows]) -> PoolScores:
+        if len(rows[0]) > MOST_LINES:
+            return _places(columns, marks, thresholds).run(columns)
+        places = Counter[tuple[Any, ...]]()
+        for *key, at, count in (row for row in rows[0] if row[-2] not in unsure):
+            own = marked.get(str(key[0]) if key else None)
+            if at is None or own is None:
+                places[*key, None if at is None else NOWHERE] += count
+            else:
+                places[*key, 2 * bisect_right(own, at) - 2 if at > own[0] else BELOW] += count
+        lines: Rows = [(*place, count) for place, count in places.items()]
+        held = sorted(unsure & {row[-2] for row in rows[0]})
+        if held:
+            few = frame.filter(nw.col(BIN).is_in(held)).with_columns(**{PLACE: _place_of(columns, steps)})
+            again = few.select(*keys, PLACE).group_by(*keys, PLACE).agg(nw.len().alias(ROWS))
+            lines += columns.rows(again, "counting scores about the marks")
+        return _read_places(columns, marks, thresholds, lines)
+
+    return Counting((counted.head(MOST_LINES + 1),), read)
+
+
 def _steps(marks: Marks, thresholds: Mapping[str | None, float]) -> dict[str | None, list[float]]:
     """The marks of each group and its threshold, rising."""
     return {
         group: sorted({*scores, *([thresholds[group]] if group in thresholds else ())})
         for group, scores in marks.items()
     }
+
+
+def _floor(value: float) -> float:
+    return float(math.floor(value)) if math.isfinite(value) else value
 
 
 def _place_of(columns: Columns, marks: Marks) -> nw.Expr:
