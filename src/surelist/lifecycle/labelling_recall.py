@@ -92,9 +92,9 @@ class RecallDesign(RankedDesign, tag="control"):
         if self.stages[-1].name == FIRST:
             return self._draws.second(curve, left)
         first = plan_first(curve, self.sizes[:-1:6], left, share, alpha)
-        certain, everyone = chance_to_certify(curve, left, share, self.alpha), self.size - self.labels
-        gained = certain * (everyone - SHORTER * first.expected)
-        if certain > HOPELESS and gained > everyone - first.expected:
+        certain = chance_to_certify(curve, left, share, self.alpha)
+        gained = certain * (self.size - SHORTER * first.expected)  # a refusal leaves everyone
+        if certain > HOPELESS and gained > self.size - first.expected:
             return self.drawn(UNIFORM, len(self.sizes) - 1, left)
         return self.drawn(FIRST, self.sizes.index(first.end), first.labels)
 
