@@ -1,6 +1,6 @@
 """A recall from a label budget on data that its choice between one sample and two draws was not set on.
 
-    python benchmarks/budget_switch.py --data ../shared/data --runs 30 -o benchmarks/budget_switch.txt
+    python benchmarks/budget_switch.py --data ../shared/data --runs 15 -o benchmarks/budget_switch.txt
 
 Beside the rule as it is, each of the two designs by itself: one uniform sample with the whole budget, and two draws
 after the pilot. Listed: candidates, everyone where nothing is certified. The choice was set on onto, CD008874, CD012069,
