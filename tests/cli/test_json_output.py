@@ -39,6 +39,7 @@ label start demo/new.csv --at-least 3 --labels 60 -o w.json
 label next w.json -o sheet.csv
 label record w.json sheet.csv
 label status w.json
+label report w.json
 stop start demo/new.csv --found 100 --recall 0.8 -o st.json
 stop next st.json -o left.csv
 stop record st.json left.csv
