@@ -198,7 +198,8 @@ def _labelling(who: Browser) -> dict[str, str]:
     people = "person,score\n" + "".join(f"p{i:05d},{score:.9f}\n" for i, score in enumerate(scores))
     pages = [who.post("/labellings", files={"file": ("people.csv", people)}).url.path for _ in range(2)]
     begun = who.post(pages[1], **LABELLING, labels="200", name="Spring").url.path
-    return {"design": pages[0], "labelling": begun, "label": f"/selections/{begun.rpartition('/')[2]}/review"}
+    reviewed = f"/selections/{begun.rpartition('/')[2]}/review"
+    return {"design": pages[0], "labelling": begun, "label": reviewed, "labelled": f"{begun}/report"}
 
 
 def _campaign(who: Browser, past: str) -> dict[str, str]:

@@ -28,7 +28,7 @@ SECRETS = {
     "cli.service",
     "service.jobs",
     "service.record.access",
-    "service.sandbox",
+    "service.visitor",
     "service.team_pages",
     "service.uploads",
     "tables.engines.duckdb",

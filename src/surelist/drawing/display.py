@@ -12,8 +12,8 @@ from html import escape
 from msgspec import Struct
 
 BOX = "border-left:3px solid #0b6e4f;padding:.2em .9em;margin:.4em 0;max-width:56em;line-height:1.45"
-LABEL = "white-space:nowrap;text-align:left;vertical-align:top;padding:.1em 1em .1em 0;opacity:.75"
-VALUE = "text-align:left;vertical-align:top;padding:.1em 0"
+LABEL = "text-align:left;vertical-align:top;padding:.1em 1em .1em 0;opacity:.75"
+VALUE = "text-align:left;vertical-align:top;padding:.1em 0;overflow-wrap:anywhere"
 TABLE = "white-space:pre-wrap;overflow-x:auto;background:none;margin:.3em 0"
 WARNING = "border-left:3px solid #c1440e;padding:.1em .6em"
 
@@ -48,15 +48,15 @@ class Displayed:
         return as_html(type(self).__name__, self._display())
 
 
-def as_html(name: str, shown: Display) -> str:
-    """A display as HTML that fits into any page, light or dark."""
+def as_html(name: str, shown: Display, heading: str = "div") -> str:
+    """A display as HTML that fits into any page, light or dark; its name is a ``heading``."""
     rows = "".join(
         f'<tr style="background:none"><th scope="row" style="{LABEL}">{_text(label)}</th>'
         f'<td style="{VALUE}">{_text(value)}</td></tr>'
         for label, value in shown.facts
     )
     parts = [
-        f'<div class="surelist" style="{BOX}"><div style="opacity:.75">{_text(name)}</div>',
+        f'<div class="surelist" style="{BOX}"><{heading} style="opacity:.75">{_text(name)}</{heading}>',
         f"<strong>{_text(shown.promise)}</strong>",
         f'<table style="border:0;margin:.4em 0">{rows}</table>' if rows else "",
         *(f'<div style="{WARNING}">{_text(each)}</div>' for each in shown.warnings),
@@ -68,7 +68,7 @@ def as_html(name: str, shown: Display) -> str:
 def as_page(name: str, shown: Display) -> str:
     """A display as an HTML file of its own, with everything that is folded open."""
     style = "font:1rem/1.5 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem"
-    body = as_html(name, shown).replace("<details", "<details open")
+    body = as_html(name, shown, "h1").replace("<details", "<details open")
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" '
         'content="light dark"><meta name="viewport" content="width=device-width, initial-scale=1">'
