@@ -2,20 +2,21 @@
 
 from surelist import bounds as bounds
 from surelist._version import __version__ as __version__
-from surelist.errors import GroupCutoffWarning as GroupCutoffWarning
-from surelist.errors import InvalidInput as InvalidInput
-from surelist.errors import MissingDependency as MissingDependency
-from surelist.errors import NestedFitWarning as NestedFitWarning
-from surelist.errors import NotCertifiable as NotCertifiable
-from surelist.errors import PolicyFileError as PolicyFileError
-from surelist.errors import PoolWarning as PoolWarning
-from surelist.errors import ScoreWarning as ScoreWarning
-from surelist.errors import SurelistError as SurelistError
-from surelist.errors import TableWarning as TableWarning
+from surelist.errors import (
+    GroupCutoffWarning as GroupCutoffWarning,
+    InvalidInput as InvalidInput,
+    MissingDependency as MissingDependency,
+    NestedFitWarning as NestedFitWarning,
+    NotCertifiable as NotCertifiable,
+    PolicyFileError as PolicyFileError,
+    PoolWarning as PoolWarning,
+    ScoreWarning as ScoreWarning,
+    SurelistError as SurelistError,
+    TableWarning as TableWarning,
+)
 from surelist.estimator import ShortlistClassifier as ShortlistClassifier
 from surelist.lifecycle.campaign import Campaign as Campaign
-from surelist.lifecycle.drift import Drift as Drift
-from surelist.lifecycle.drift import drift as drift
+from surelist.lifecycle.drift import Drift as Drift, drift as drift
 from surelist.lifecycle.labelling import Labelling as Labelling
 from surelist.lifecycle.labelling_start import judge_scores as judge_scores
 from surelist.lifecycle.monitor import Monitor as Monitor
@@ -24,39 +25,35 @@ from surelist.lifecycle.planning import plan as plan
 from surelist.lifecycle.stopping import StopTest as StopTest
 from surelist.lifecycle.validation import Validation as Validation
 from surelist.promises.calibrate import calibrate as calibrate
-from surelist.promises.conditions import Groups as Groups
-from surelist.promises.conditions import Hash as Hash
-from surelist.promises.conditions import merge_groups as merge_groups
-from surelist.promises.curve import GuaranteeCurve as GuaranteeCurve
-from surelist.promises.curve import guarantee_curve as guarantee_curve
-from surelist.promises.evaluation import Evaluation as Evaluation
-from surelist.promises.evaluation import evaluate as evaluate
+from surelist.promises.conditions import Groups as Groups, Hash as Hash, merge_groups as merge_groups
+from surelist.promises.curve import GuaranteeCurve as GuaranteeCurve, guarantee_curve as guarantee_curve
+from surelist.promises.evaluation import Evaluation as Evaluation, evaluate as evaluate
 from surelist.promises.kinds.at_least import AtLeast as AtLeast
-from surelist.promises.kinds.betting import PoolAverage as PoolAverage
-from surelist.promises.kinds.betting import Value as Value
+from surelist.promises.kinds.betting import PoolAverage as PoolAverage, Value as Value
 from surelist.promises.kinds.budget import Budget as Budget
-from surelist.promises.kinds.expected import Expected as Expected
-from surelist.promises.kinds.expected import equal_opportunity as equal_opportunity
+from surelist.promises.kinds.expected import Expected as Expected, equal_opportunity as equal_opportunity
 from surelist.promises.kinds.false_share import FalseShare as FalseShare
 from surelist.promises.kinds.next_pool import NextPool as NextPool
 from surelist.promises.kinds.per_pool import PerPool as PerPool
 from surelist.promises.kinds.precision import Precision as Precision
 from surelist.promises.kinds.recall import Recall as Recall
-from surelist.promises.kinds.this_list import ListCurve as ListCurve
-from surelist.promises.kinds.this_list import ThisList as ThisList
-from surelist.promises.kinds.this_list import list_curve as list_curve
+from surelist.promises.kinds.this_list import (
+    ListCurve as ListCurve,
+    ThisList as ThisList,
+    list_curve as list_curve,
+)
 from surelist.promises.kinds.triage import Triage as Triage
-from surelist.promises.mean_rank import MeanRank as MeanRank
-from surelist.promises.mean_rank import mean_rank as mean_rank
+from surelist.promises.mean_rank import MeanRank as MeanRank, mean_rank as mean_rank
 from surelist.promises.policy import Policy as Policy
-from surelist.promises.sampled import NoisyLabels as NoisyLabels
-from surelist.promises.sampled import SampledLabels as SampledLabels
+from surelist.promises.sampled import NoisyLabels as NoisyLabels, SampledLabels as SampledLabels
 from surelist.promises.shift import DensityRatio as DensityRatio
 from surelist.workflows.label_tables import label_table as label_table
 from surelist.workflows.selection import select_table as select_table
 from surelist.workflows.source import Read as Read
-from surelist.workflows.tables import calibrate_table as calibrate_table
-from surelist.workflows.tables import evaluate_table as evaluate_table
-from surelist.workflows.tables import read_table as read_table
+from surelist.workflows.tables import (
+    calibrate_table as calibrate_table,
+    evaluate_table as evaluate_table,
+    read_table as read_table,
+)
 
 __all__: list[str]

@@ -18,20 +18,22 @@ from msgspec.structs import force_setattr
 
 from surelist._arrays import Column, Floats, Ints, Mask
 from surelist._names import option
-from surelist._scalars import EXACT_INTEGER
-from surelist._scalars import as_alpha as as_alpha
-from surelist._scalars import as_choice as as_choice
-from surelist._scalars import as_count as as_count
-from surelist._scalars import as_flag as as_flag
-from surelist._scalars import as_fraction as as_fraction
-from surelist._scalars import as_level as as_level
-from surelist._scalars import as_positive as as_positive
-from surelist._scalars import as_rate as as_rate
-from surelist._scalars import as_text as as_text
-from surelist._scalars import as_whole_k as as_whole_k
-from surelist._scalars import real as real
-from surelist._scalars import share_meant as share_meant
-from surelist._scalars import shown as shown
+from surelist._scalars import (
+    EXACT_INTEGER,
+    as_alpha as as_alpha,
+    as_choice as as_choice,
+    as_count as as_count,
+    as_flag as as_flag,
+    as_fraction as as_fraction,
+    as_level as as_level,
+    as_positive as as_positive,
+    as_rate as as_rate,
+    as_text as as_text,
+    as_whole_k as as_whole_k,
+    real as real,
+    share_meant as share_meant,
+    shown as shown,
+)
 from surelist.errors import InvalidInput
 
 # choices that several packages offer

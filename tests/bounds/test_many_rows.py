@@ -9,8 +9,7 @@ import pytest
 from scipy import special, stats
 
 from surelist import bounds
-from surelist.bounds import counts as counts_module
-from surelist.bounds import simultaneous
+from surelist.bounds import counts as counts_module, simultaneous
 
 pytestmark = pytest.mark.slow
 

@@ -9,8 +9,7 @@ from scipy.stats import binom
 import surelist as sl
 from surelist.bounds.counts import first_crossing_counts
 from surelist.errors import UnreviewedWarning
-from surelist.lifecycle import bounded as _score_counts
-from surelist.lifecycle import reviewed as reviews
+from surelist.lifecycle import bounded as _score_counts, reviewed as reviews
 from surelist.lifecycle.bounded import ScoreCounts
 from surelist.lifecycle.campaign_state import fourfold, spending
 from tests.helpers.simulated_pools import binormal, pools

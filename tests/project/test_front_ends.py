@@ -9,8 +9,7 @@ import click
 import pytest
 
 from surelist.cli.calibrate import calibrate
-from surelist.promises.kinds import classes
-from surelist.promises.kinds import fields as promise_fields
+from surelist.promises.kinds import classes, fields as promise_fields
 from surelist.promises.options import OPTIONS
 from surelist.service import promise_form
 from surelist.service.bodies import FORM_FILES

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from surelist.service import team_pages
 from surelist.service.errors import TooMuchWork
-from surelist.service.record import access, event
-from surelist.service.record import view as sentences
+from surelist.service.record import access, event, view as sentences
 from surelist.service.record.events import PolicyWithdrawn
 from surelist.service.record.record import LOCAL_ACTOR, Actor
 from surelist.service.record.verify import Verdict, verify

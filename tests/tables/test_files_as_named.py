@@ -144,7 +144,9 @@ def test_unreadable_files_are_explained_in_our_words(tmp_path, kind, packed, eng
     assert str(path) in str(caught.value)
 
 
-TWO_LINE_ENDS = GOOD.replace("name", '"na""me"').replace("\n", "\r\n") + "0.5,1,\xe4\n"  # written on two systems
+TWO_LINE_ENDS = (
+    GOOD.replace("name", '"na""me"').replace("\n", "\r\n") + "0.5,1,\xe4\n"
+)  # written on two systems
 
 
 def test_two_kinds_of_line_ends_are_explained_in_our_words(tmp_path):

@@ -11,8 +11,7 @@ import click
 from msgspec.structs import replace
 
 from surelist import workflows
-from surelist.cli import options as flags
-from surelist.cli import output as printed
+from surelist.cli import options as flags, output as printed
 from surelist.cli.output import PROGRESS
 from surelist.errors import InvalidInput
 

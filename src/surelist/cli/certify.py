@@ -13,8 +13,7 @@ from msgspec.structs import replace
 
 from surelist import workflows
 from surelist._check import Dialect
-from surelist.cli import options as flags
-from surelist.cli import output as printed
+from surelist.cli import options as flags, output as printed
 from surelist.cli.output import PROGRESS
 from surelist.promises.options import OPTIONS
 

@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 from surelist import workflows
-from surelist.cli import HelpfulGroup
-from surelist.cli import options as flags
+from surelist.cli import HelpfulGroup, options as flags
 from surelist.cli.options import SHARE, Decorator
 from surelist.cli.output import draw, print_reading, say
 

@@ -10,9 +10,7 @@ import click
 from msgspec import structs, to_builtins
 
 from surelist import workflows
-from surelist.cli import HelpfulGroup
-from surelist.cli import options as flags
-from surelist.cli import output as printed
+from surelist.cli import HelpfulGroup, options as flags, output as printed
 from surelist.cli.options import SHARE
 
 if TYPE_CHECKING:

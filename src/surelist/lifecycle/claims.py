@@ -14,8 +14,7 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import astuple
 
-from surelist import _check as check
-from surelist import _numerals as numerals
+from surelist import _check as check, _numerals as numerals
 from surelist._files import hold
 from surelist._names import option
 from surelist.bounds import betting

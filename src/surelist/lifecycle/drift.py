@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct
 
-from surelist import _check as check
-from surelist import _numerals as numerals
+from surelist import _check as check, _numerals as numerals
 from surelist._arrays import special, stats
 from surelist.drawing import axes
 from surelist.drawing.display import Display, Displayed

@@ -16,8 +16,7 @@ from typing import Literal, Self
 import numpy as np
 from msgspec.structs import replace
 
-from surelist import _check as check
-from surelist import _numerals as numerals
+from surelist import _check as check, _numerals as numerals
 from surelist._arrays import Mask
 from surelist._files import Versions, hold
 from surelist.drawing import axes

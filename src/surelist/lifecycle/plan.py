@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from surelist import _check as check
-from surelist import _numerals as numerals
+from surelist import _check as check, _numerals as numerals
 from surelist._arrays import Floats, Mask, special
 from surelist._names import option
 from surelist.drawing import axes

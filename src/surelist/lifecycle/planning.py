@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from surelist import _check as check
-from surelist import bounds
+from surelist import _check as check, bounds
 from surelist._arrays import special
 from surelist._names import option
 from surelist.bounds._tails import smallest

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from surelist import _check as check
-from surelist import bounds
+from surelist import _check as check, bounds
 from surelist._arrays import Floats, Ints, special
 from surelist._names import option
 from surelist.bounds.pools import stake_for

@@ -17,8 +17,7 @@ from typing import Any, Generic, TypeVar, get_args
 import numpy as np
 from msgspec import Struct
 
-from surelist import _check as check
-from surelist import bounds
+from surelist import _check as check, bounds
 from surelist._arrays import Column, Floats, Ints, Mask
 from surelist._check import MissingLabels
 from surelist._numerals import floored

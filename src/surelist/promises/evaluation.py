@@ -17,8 +17,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from surelist import _check as check
-from surelist import bounds
+from surelist import _check as check, bounds
 from surelist._arrays import Mask
 from surelist._names import option
 from surelist.bounds.looking_back import clustered_interval

@@ -18,8 +18,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from surelist import _check as check
-from surelist import _numerals as numerals
+from surelist import _check as check, _numerals as numerals
 from surelist._arrays import Ints, Mask
 from surelist.drawing import axes
 from surelist.drawing.display import Display, Displayed

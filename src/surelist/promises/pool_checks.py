@@ -22,8 +22,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from surelist import _check as check
-from surelist import _numerals as numerals
+from surelist import _check as check, _numerals as numerals
 from surelist._arrays import Floats, Ints, Mask, special
 from surelist._randomness import fresh_generator
 from surelist.errors import PoolWarning

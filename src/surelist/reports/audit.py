@@ -19,8 +19,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from surelist import _check as check
-from surelist import bounds
+from surelist import _check as check, bounds
 from surelist._arrays import Floats
 from surelist.errors import InvalidInput
 

@@ -30,9 +30,7 @@ from surelist.service.record.view import View
 from surelist.service.runtime import Session
 from surelist.service.uploads import Draft, KeptList, Upload, removing
 from surelist.service.workers import run
-from surelist.workflows import files as looking
-from surelist.workflows import summaries as workflow_facts
-from surelist.workflows import tables as workflows
+from surelist.workflows import files as looking, summaries as workflow_facts, tables as workflows
 from surelist.workflows.source import LABELS, NO_HINTS, Hints, Source
 
 T = TypeVar("T")

@@ -36,8 +36,7 @@ from surelist.service.runtime import Session, once
 from surelist.service.uploads import Upload, list_of, removing
 from surelist.service.workers import run
 from surelist.service.worklist import Worklist
-from surelist.workflows import campaign_record as steps
-from surelist.workflows import summaries as workflow_facts
+from surelist.workflows import campaign_record as steps, summaries as workflow_facts
 from surelist.workflows.campaign_record import CampaignStatus
 
 LISTED = 8_000  # candidates of one list: a campaign follows each of them until its review is in

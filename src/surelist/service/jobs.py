@@ -36,9 +36,7 @@ from surelist.service.sent_rows import SentRows
 from surelist.service.settings import Settings
 from surelist.service.uploads import KeptList, Spool, Upload, list_of, removing
 from surelist.service.workers import run
-from surelist.workflows import files, selection, watching
-from surelist.workflows import summaries as workflow_facts
-from surelist.workflows import tables as workflows
+from surelist.workflows import files, selection, summaries as workflow_facts, tables as workflows, watching
 from surelist.workflows.demo import write_example
 from surelist.workflows.files import escape_file
 from surelist.workflows.source import NO_HINTS, Hints, Source

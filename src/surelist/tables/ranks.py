@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from surelist.errors import InvalidInput
 from surelist.score_summary import USUAL
-from surelist.tables import bad_rows
-from surelist.tables import order_statistics as order
+from surelist.tables import bad_rows, order_statistics as order
 from surelist.tables.engines import Frame
 from surelist.tables.roles import GROUP, ID, ROW, SCORE, find_columns
 from surelist.tables.sources import Table

@@ -16,8 +16,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from surelist.score_summary import REACH, USUAL, Bins, Reached, Scale
-from surelist.tables import bad_rows
-from surelist.tables import order_statistics as order
+from surelist.tables import bad_rows, order_statistics as order
 from surelist.tables.engines import Frame
 from surelist.tables.order_statistics import BIN, HIGH, LOW
 from surelist.tables.roles import GROUP, PREFIX, ROWS, SCORE, STATE, Columns

@@ -16,8 +16,7 @@ from surelist.promises.terms import Roles
 from surelist.tables import bad_rows
 from surelist.tables.arrays import read_columns
 from surelist.tables.output import NO_STYLES, escape_cell, write_workbook
-from surelist.tables.profile import Profile, group_names
-from surelist.tables.profile import profile as profile_table
+from surelist.tables.profile import Profile, group_names, profile as profile_table
 from surelist.tables.reading import is_text, style_of
 from surelist.tables.roles import find_columns
 from surelist.tables.shortlist import RANK, REASON

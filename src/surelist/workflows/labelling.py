@@ -18,8 +18,7 @@ from surelist._names import option
 from surelist.errors import InvalidInput
 from surelist.lifecycle import validation
 from surelist.lifecycle.labelling import Labelling
-from surelist.lifecycle.stopping import StopTest
-from surelist.lifecycle.stopping import describe_plan as plan_stop
+from surelist.lifecycle.stopping import StopTest, describe_plan as plan_stop
 from surelist.lifecycle.validation import Validation
 from surelist.promises.policy import Policy
 from surelist.tables.arrays import read_text

@@ -13,8 +13,7 @@ from surelist._files import refuse_inputs, updating
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.lifecycle.campaign import Campaign as Campaign
 from surelist.lifecycle.campaign_state import Update
-from surelist.lifecycle.drift import Drift
-from surelist.lifecycle.drift import drift as drift_of_arrays
+from surelist.lifecycle.drift import Drift, drift as drift_of_arrays
 from surelist.lifecycle.monitor import Monitor
 from surelist.lifecycle.plan import Plan
 from surelist.lifecycle.planning import plan as plan_arrays

@@ -12,8 +12,7 @@ from msgspec import Struct, structs
 from surelist._arrays import Floats
 from surelist._names import OptionNames
 from surelist.errors import InvalidInput
-from surelist.filters import LISTS as LISTS
-from surelist.filters import LOOK as LOOK
+from surelist.filters import LISTS as LISTS, LOOK as LOOK
 from surelist.lifecycle.monitor import Monitor, Standing
 from surelist.lifecycle.reviewed import coins
 from surelist.promises.evidence import scores_fingerprint

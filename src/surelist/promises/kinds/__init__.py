@@ -14,9 +14,7 @@ import msgspec
 
 from surelist._files import shaped
 from surelist.errors import PolicyFileError
-from surelist.promises.options import Option
-from surelist.promises.options import fields_of as fields_of
-from surelist.promises.options import required as required
+from surelist.promises.options import Option, fields_of as fields_of, required as required
 from surelist.promises.promise import Promise, Proof
 
 # the name of a kind in files, flags and addresses: where it lives

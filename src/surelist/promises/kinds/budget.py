@@ -7,9 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
-from surelist import _check as check
-from surelist import _numerals as numerals
-from surelist import bounds
+from surelist import _check as check, _numerals as numerals, bounds
 from surelist._files import hold
 from surelist.errors import InvalidInput
 from surelist.promises import phrases

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from msgspec.structs import replace
 
-from surelist import _check as check
-from surelist import _numerals as numerals
-from surelist import bounds
+from surelist import _check as check, _numerals as numerals, bounds
 from surelist.bounds.collection import block_rate_count
 from surelist.errors import InvalidInput
 from surelist.promises import phrases

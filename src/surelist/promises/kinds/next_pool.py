@@ -12,8 +12,7 @@ from typing import Annotated
 import numpy as np
 from msgspec.structs import replace
 
-from surelist import _check as check
-from surelist import bounds
+from surelist import _check as check, bounds
 from surelist._arrays import Floats, Ints
 from surelist._files import hold
 from surelist._numerals import count, of_every

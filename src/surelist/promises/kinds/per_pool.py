@@ -9,8 +9,7 @@ from typing import Annotated
 import numpy as np
 from msgspec.structs import replace
 
-from surelist import _check as check
-from surelist import bounds
+from surelist import _check as check, bounds
 from surelist._arrays import Floats, Ints
 from surelist._names import option
 from surelist._numerals import about, number

@@ -14,8 +14,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from surelist import _check as check
-from surelist import bounds
+from surelist import _check as check, bounds
 from surelist._arrays import Floats, Ints, Mask
 from surelist._files import hold
 from surelist._numerals import about, number, of_every

@@ -16,8 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from surelist import _check as check
-from surelist import bounds
+from surelist import _check as check, bounds
 from surelist._files import hold
 from surelist._names import option
 from surelist.bounds.rank_chain import Block, chain_level, rank_chain

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from msgspec.structs import replace
 
-from surelist import _check as check
-from surelist import bounds
+from surelist import _check as check, bounds
 from surelist._numerals import about, number, of_every
 from surelist.promises import phrases
 from surelist.promises.conditions import BESIDE, SEVERAL, Proved, from_rows

@@ -13,8 +13,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from surelist import _check as check
-from surelist import _numerals as numerals
+from surelist import _check as check, _numerals as numerals
 from surelist._arrays import Floats, Ints, Mask
 from surelist._files import hold
 from surelist.bounds.this_list import fixed_list, lower_counts, most_wrong_rows, upper_counts

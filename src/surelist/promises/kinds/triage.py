@@ -13,8 +13,7 @@ from typing import Annotated, Literal
 import numpy as np
 from msgspec import Struct
 
-from surelist import _check as check
-from surelist import bounds
+from surelist import _check as check, bounds
 from surelist._arrays import Floats, Mask
 from surelist._files import hold
 from surelist._names import option
