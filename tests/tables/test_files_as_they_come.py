@@ -126,6 +126,7 @@ def test_the_row_of_names_can_be_said(tmp_path: Path) -> None:
     [
         ("past.csv", 0, "header_row: expected a row from 1 on, got 0"),
         ("past.csv", 900, "header_row: .*past.csv has no column names in row 900"),
+        ("past.csv", 10**30, "header_row: .*past.csv has no column names in row 1000000"),
         ("past.xlsx", 900, "header_row: sheet 'Past' of .*past.xlsx has no column names in row 900"),
         ("past.parquet", 1, "header_row: goes with CSV and Excel files"),
         ("*.csv", 900, "header_row: .*other.csv has no column names in row 900"),

@@ -90,7 +90,7 @@ def origin_of(path: str, header_row: int | None = None) -> Origin:
     lines.seek(0)
     tab = delimiter_of(path, "")
     if header_row is not None:
-        above = [lines.readline().strip() for _ in range(1, header_row)]
+        above = [line.strip() for line in islice(lines, min(header_row - 1, len(text)))]
         names = _first_line(lines)
         if not names.strip():
             raise InvalidInput("header_row", f"{path} has no column names in row {header_row}.")
