@@ -39,7 +39,7 @@ COMMANDS = {
     "drift": ("lifecycle", "drift", "Have the scores moved? Calibration rows against a pool."),
     "sql": ("certify", "sql", "Print a policy's selection as one SQL expression."),
     "demo": ("site", "demo", "Make an example, calibrate, select, and show the result."),
-    "report": ("service", "report", "Write the audit report of a policy."),
+    "report": ("certify", "report", "Write the audit report of a policy."),
     "serve": ("service", "serve", "Start the app: page, API and record."),
     "token": ("service", "token", "Make, list and revoke tokens for the app."),
     "backup": ("service", "backup", "Copy the app's record to one file, and verify the copy."),
@@ -200,6 +200,8 @@ def _report(error: Exception, arguments: list[str]) -> int:
         raise error
     code = 3 if isinstance(error, NotCertifiable) else 2 if isinstance(error, SurelistError) else 1
     body = error_body(error, flag_names(arguments))
+    if detail := getattr(error, "detail", ""):  # where the record is, and what the database said
+        body["message"] = f"{body['message']} {detail}"
     if "--json" in arguments:
         click.echo(json.dumps({"error": body}), err=True)
     else:

@@ -1,4 +1,4 @@
-"""select, evaluate, show, curve and sql: they start without the promises that they are not asked for."""
+"""select, evaluate, show, curve, sql, report: they start without the promises that they are not asked for."""
 
 from __future__ import annotations
 
@@ -199,3 +199,23 @@ def sql(policy_path: str, json_: bool, **given: Any) -> None:
     text = workflows.selection.selection_sql(policy, **given)
     body = {"sql": text, "dialect": given["dialect"], "promise": policy.promise}
     click.echo(json.dumps(body) if json_ else text)
+
+
+@click.command(no_args_is_help=True)
+@flags.file_argument("policy")
+@flags.file_option("--past", help="The calibration rows, for curves and their fingerprint.")
+@flags.file_option("--pool", help="A pool: sizes, selection rates and fingerprints of its shortlist.")
+@click.option(
+    "--attribute", "attributes", multiple=True, help="Column of the pool to report rates by; up to two."
+)
+@click.option("--name", default="policy", help="Title of the report.")
+@flags.output_option("Report: .html, .pdf or .json.")
+def report(policy: Path, output: Path, **options: Any) -> None:
+    """Write the audit report of a POLICY from files.
+
+    \b
+    Example:
+      surelist report policy.json --past past.csv --pool new.csv --attribute sex -o report.html
+    """
+    workflows.summaries.write(policy, output, **options)
+    click.echo(f"Written to {output}.", err=True)

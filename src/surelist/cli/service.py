@@ -1,4 +1,4 @@
-"""serve, token, verify-log, report: the app and its record from the command line."""
+"""serve, token, backup, restore, verify-log: the app and its record from the command line."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
 from msgspec.structs import asdict
 
-from surelist import workflows
 from surelist.cli import HelpfulGroup
-from surelist.cli.options import as_json, file_argument, file_option, output_option
+from surelist.cli.options import as_json
 from surelist.errors import InvalidInput, MissingDependency
-
-if TYPE_CHECKING:
-    from surelist.service.record.record import Bound, Registry
-    from surelist.service.record.verify import Verdict
-    from surelist.service.settings import Settings
+from surelist.service.record.access import create_token, list_tokens, revoke_token
+from surelist.service.record.connections import hidden
+from surelist.service.record.database import Database
+from surelist.service.record.record import Actor, Bound, Registry
+from surelist.service.record.verify import Verdict, back_up, restore as restore_record, verify
+from surelist.service.settings import MIB, Settings, data_folder
 
 database_option = click.option(
     "--database", metavar="ADDRESS", help="SQLite file or postgresql://… [default: in your data folder]"
@@ -67,8 +67,7 @@ def serve(open_: bool, **options: Any) -> None:
     if settings.login:
         with _registry(settings.database) as registry:
             _require_token(registry)
-    with _with_detail():
-        app = create_app(settings)
+    app = create_app(settings)
     listener = middleware.listen(settings.host, settings.port)
     port = listener.getsockname()[1]
     shown = f"[{settings.host}]" if ":" in settings.host else settings.host
@@ -103,9 +102,6 @@ def create(
     Example:
       surelist token create --role operator --name "nightly job" --days 90
     """
-    from surelist.service.record.access import create_token
-    from surelist.service.record.connections import hidden
-
     with _registry(database) as registry:
         made, text = create_token(_operator(registry), name, role, policies, days)
     if json_:
@@ -121,8 +117,6 @@ def create(
 @as_json
 def list_(database: str | None, json_: bool) -> None:
     """List tokens, without their secrets."""
-    from surelist.service.record.access import list_tokens
-
     with _registry(database) as registry:
         tokens = list_tokens(registry)
     if json_:
@@ -141,8 +135,6 @@ def list_(database: str | None, json_: bool) -> None:
 @database_option
 def revoke(ident: str, database: str | None) -> None:
     """End the token ID and every session begun with it, at once."""
-    from surelist.service.record.access import revoke_token
-
     with _registry(database) as registry:
         revoke_token(_operator(registry), ident)
     click.echo(f"Token {ident} is revoked.")
@@ -161,11 +153,7 @@ def backup(output: Path, database: str | None) -> None:
     Example:
       surelist backup record-monday.db
     """
-    from surelist.service.record.verify import back_up
-
-    with _with_detail():
-        verdict = back_up(_address(database), output)
-    _print_copy(verdict, str(output))
+    _print_copy(back_up(_address(database), output), str(output))
 
 
 @click.command(no_args_is_help=True)
@@ -178,11 +166,7 @@ def restore(copy: Path, database: str | None) -> None:
     Example:
       surelist restore record-monday.db --database new/surelist.db
     """
-    from surelist.service.record.verify import restore
-
-    with _with_detail():
-        verdict = restore(copy, _address(database))
-    _print_copy(verdict, "the new record")
+    _print_copy(restore_record(copy, _address(database)), "the new record")
 
 
 def _print_copy(verdict: Verdict, where: str) -> None:
@@ -206,11 +190,7 @@ def verify_log(database: str | None, receipts: tuple[str, ...], json_: bool) -> 
     Example:
       surelist verify-log --receipt 17:9f2c…
     """
-    from surelist.service.record.database import Database
-    from surelist.service.record.verify import verify
-
-    with _with_detail():
-        verdict = verify(Database(_address(database), read_only=True), receipts)
+    verdict = verify(Database(_address(database), read_only=True), receipts)
     if json_:
         click.echo(json.dumps({"intact": verdict.intact, **asdict(verdict)}))
     else:
@@ -222,31 +202,9 @@ def verify_log(database: str | None, receipts: tuple[str, ...], json_: bool) -> 
         raise click.exceptions.Exit(4)
 
 
-@click.command(no_args_is_help=True)
-@file_argument("policy")
-@file_option("--past", help="The calibration rows, for curves and their fingerprint.")
-@file_option("--pool", help="A pool: sizes, selection rates and fingerprints of its shortlist.")
-@click.option(
-    "--attribute", "attributes", multiple=True, help="Column of the pool to report rates by; up to two."
-)
-@click.option("--name", default="policy", help="Title of the report.")
-@output_option("Report: .html, .pdf or .json.")
-def report(policy: Path, output: Path, **options: Any) -> None:
-    """Write the audit report of a POLICY from files.
-
-    \b
-    Example:
-      surelist report policy.json --past past.csv --pool new.csv --attribute sex -o report.html
-    """
-    workflows.summaries.write(policy, output, **options)
-    click.echo(f"Written to {output}.", err=True)
-
-
 def _settings(
     *, data: str | None, database: str | None, no_token: bool, max_upload: int, longest_keep: int, **said: Any
 ) -> Settings:
-    from surelist.service.settings import MIB, Settings, data_folder
-
     folder = Path(data) if data else data_folder()
     source, kept = click.get_current_context().get_parameter_source, "keep_uploads keep_results longest_keep"
     return Settings(
@@ -259,40 +217,21 @@ def _settings(
 
 
 def _address(given: str | None) -> str:
-    from surelist.service.settings import data_folder
-
     return given or str(data_folder() / "surelist.db")
 
 
 @contextmanager
 def _registry(address: str | None) -> Iterator[Registry]:
-    from surelist.service.record.database import Database
-    from surelist.service.record.record import Registry
-
-    with _with_detail():
-        database = Database(_address(address))
-        database.prepare()
-        registry = Registry(database)
-        try:
-            yield registry
-        finally:
-            registry.close()
-
-
-@contextmanager
-def _with_detail() -> Iterator[None]:
-    """Whoever runs the service may know where its record is and what the database said."""
-    from surelist.service.errors import StorageError
-
+    database = Database(_address(address))
+    database.prepare()
+    registry = Registry(database)
     try:
-        yield
-    except StorageError as error:
-        raise type(error)(f"{error} {error.detail}".strip()) from error
+        yield registry
+    finally:
+        registry.close()
 
 
 def _require_token(registry: Registry) -> None:
-    from surelist.service.record.access import list_tokens
-
     if not any(each.usable for each in list_tokens(registry)):
         raise InvalidInput(
             "login",
@@ -313,8 +252,6 @@ def _needs_service() -> None:
 
 def _operator(registry: Registry) -> Bound:
     """The record as whoever is at the command line may use it."""
-    from surelist.service.record.record import Actor, Bound
-
     try:
         return Bound(registry, Actor(f"command line ({getpass.getuser()})", "admin"))
     except (OSError, KeyError):
