@@ -229,7 +229,7 @@ def _fingerprint(bins: Bins) -> str:
     return digest.hexdigest()
 
 
-BLOCK = 1 << 14  # scores at a time: they stay in the processor's cache
+BLOCK = 1 << 15  # scores at a time: they stay in the processor's cache
 
 
 class PoolCounts(Struct, frozen=True):
@@ -272,13 +272,13 @@ class PoolCheck(Struct, frozen=True):
     gap: float | None = None
 
 
-def count_scores(scores: Floats, marks: Sequence[float]) -> PoolCounts:
-    """Count an array of finite scores, block by block."""
-    reached = np.zeros((2, len(marks)), dtype=np.int64)
+def count_scores(scores: Floats, marks: Sequence[float], among: Mask | None = None) -> PoolCounts:
+    """Count an array of scores, or those ``among`` it, block by block; NaN is nobody's score."""
+    below, candidates = np.zeros((2, len(marks)), dtype=np.int64), 0
     for at in range(0, len(scores), BLOCK):
         block = scores[at : at + BLOCK]
-        for number, mark in enumerate(marks):
-            reached[0, number] += np.count_nonzero(block >= mark)
-            reached[1, number] += np.count_nonzero(block > mark)
-    at_least, above = reached.tolist()
-    return PoolCounts.of(len(scores), at_least, above)
+        ordered = np.sort(block if among is None else block.compress(among[at : at + BLOCK]))
+        candidates += int(ordered.searchsorted(np.nan))
+        below += ordered.searchsorted(marks), ordered.searchsorted(marks, side="right")
+    at_least, above = (candidates - below).tolist()
+    return PoolCounts.of(candidates, at_least, above)

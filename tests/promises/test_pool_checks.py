@@ -12,6 +12,7 @@ from msgspec.structs import asdict, replace
 from scipy import stats
 
 import surelist as sl
+from surelist import score_summary
 from surelist.examples import population
 from surelist.promises import pool_checks
 from surelist.score_summary import PoolCounts, count_scores
@@ -97,12 +98,18 @@ def test_shares_and_counts_in_the_sentences_are_those_of_the_arrays():
     assert said(checks, "range").startswith(f"{outside} of 801 candidates score outside")
 
 
-def test_counts_are_those_of_the_definition():
+def test_counts_are_those_of_the_definition(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(score_summary, "BLOCK", 16)
     rng = np.random.default_rng(9)
     for _ in range(50):
         marks = np.unique(rng.integers(0, 12, 6)).astype(float)
-        scores = rng.integers(-2, 15, rng.integers(1, 40)).astype(float)
-        counted = count_scores(scores, marks.tolist())
+        everyone = rng.integers(-2, 15, rng.integers(1, 40)).astype(float)
+        everyone[rng.random(len(everyone)) < 0.1] = np.nan
+        among = rng.random(len(everyone)) < 0.7
+        counted = count_scores(everyone, marks.tolist(), among)
+        scores = everyone[among & ~np.isnan(everyone)]
+        assert counted == count_scores(scores, marks.tolist())
+        assert counted.candidates == len(scores)
         assert counted.at_least == tuple(int((scores >= mark).sum()) for mark in marks)
         assert counted.above == int((scores > marks[-1]).sum())
         assert counted.equal == int(np.isin(scores, marks).sum())

@@ -89,12 +89,11 @@ def _scores(columns: Columns, marks: Marks, thresholds: Mapping[str | None, floa
         sizes: Sizes = {}
         found, listed = {}, {}
         for at, (group, scores) in enumerate(marks.items()):
-            own = raw[SCORE].compress(raw[PLACE] == at)
-            usable = own.compress(own == own)
-            found[group] = count_scores(usable, scores)
-            key = () if columns.group is None else (group,)
-            sizes[key] = len(usable), len(own) - len(usable)
-            listed[key] = int(np.count_nonzero(usable >= thresholds.get(group, 0.0)))
+            own = raw[PLACE] == at
+            found[group] = count_scores(raw[SCORE], scores, own)
+            key, usable = () if columns.group is None else (group,), found[group].candidates
+            sizes[key] = usable, int(np.count_nonzero(own)) - usable
+            listed[key] = int(np.count_nonzero(own & (raw[SCORE] >= thresholds.get(group, 0.0))))
         return PoolScores(sizes, found, listed=listed if thresholds else None)
 
     return Counting((), read)
