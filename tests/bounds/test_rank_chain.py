@@ -7,9 +7,10 @@ from math import comb
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from surelist.bounds import critical_count
-from surelist.bounds.rank_chain import Block, block_sizes, chain_level, rank_chain
+from surelist.bounds.rank_chain import LOST, Block, _false_given_end, block_sizes, chain_level, rank_chain
 
 pytestmark = pytest.mark.slow
 
@@ -92,3 +93,25 @@ def test_the_solved_counts_keep_alpha_at_every_position_of_the_boundary(n, total
         for i in range(17)
     ]
     assert max(levels) <= chain.level <= 0.2
+
+
+@pytest.mark.parametrize(
+    ("rows", "p0", "block"),
+    [
+        (300, 0.1, Block(500, 22.3, 0.12)),
+        (300, 0.1, Block(500, 22.3, 1.7)),  # a count that rises by more than one a row
+        (40, 0.5, Block(30, 3.2, 0.0)),  # however many rows are in the block
+        (40, 0.5, Block(30, 12.0, 0.55)),
+        (60, 0.02, Block(100, 70.5, 0.1)),  # never reached
+        (2000, 1e-40, Block(100, 0.5, 0.001)),
+    ],
+)
+def test_the_chance_given_where_a_block_ends_is_the_double_sum(rows: int, p0: float, block: Block):
+    ends = np.array([p0, p0 + (1 - p0) * 1e-9, *np.linspace(p0, 1, 7)[1:-1], 1 - 1e-12])
+    found = _false_given_end(rows, p0, block, ends) - LOST
+    b, inside = np.arange(rows + 1), np.arange(rows + 1)[:, None]
+    false = b >= block.counts(rows)[:, None]  # b of these inside are qualified and above the boundary
+    for chance, end in zip(found, ends, strict=True):
+        others = stats.binom.pmf(inside - b, rows - b, (end - p0) / (1 - p0))
+        wanted = float((others * false * stats.binom.pmf(b, rows, p0)).sum())
+        assert wanted - 1e-12 <= chance <= wanted * (1 + 1e-9) + LOST

@@ -35,6 +35,7 @@ from surelist.bounds.counts import Rate, critical_count
 
 MOST_BLOCKS = 48
 LOST = 1e-12
+NEGLIGIBLE, TINY = -60.0, 1e-300  # logarithm of chances that are not told apart; for those of nothing
 # slopes, as multiples of the rate expected in a block: a little steeper is sharper against longer lists
 STEEPER = 1.08
 LAST_SLOPES = (1.0, 1.04, 1.08, 1.12)  # of the last block, whose counts are small: the one nearest its level
@@ -209,15 +210,34 @@ def _boundary_law(rows: int, p0: float) -> tuple[Floats, Floats]:
 
 
 def _false_given_end(rows: int, p0: float, block: Block, ends: Floats) -> Floats:
-    """g(v) = P(B >= c(n_J) | V = v) for each v, from above."""
+    """g(v) = P(B >= c(n_J) | V = v) for each v, from above.
+
+    With b qualified rows above the boundary the answer is false while at most k others are in the block:
+    P(Binomial(rows - b, q) <= k). From one b to the next this grows by q P(Binomial(rows - b - 1, q) = k),
+    and by P(... = j) for each j up to the k of that b: what is added counts for every b from there on.
+    """
     b, chances = _boundary_law(rows, p0)
-    # the most rows in the block that b qualified ones still certify
-    most = np.searchsorted(block.counts(rows), b, side="right") - 1.0
-    useful = most >= b
-    others = np.clip((ends - p0) / (1 - p0), 0.0, 1.0)[:, None]
-    b, most, chances = b[useful], most[useful], chances[useful]
-    fits: Floats = special.betainc(np.maximum(rows - most, 0.5), most - b + 1, 1 - others)
-    return np.where(most >= rows, 1.0, fits) @ chances + LOST
+    # the most others in the block that b qualified rows still certify
+    k = np.maximum.accumulate(np.searchsorted(block.counts(rows), b, side="right") - 1.0 - b)
+    b, k, chances = b[k >= 0], k[k >= 0], chances[k >= 0]
+    q = np.clip((ends - p0) / (1 - p0), 0.0, 1 - 2.0**-53)
+    if not len(b) or not q.any():
+        return np.full(len(ends), LOST + chances.sum())
+    within, middle = q[q > 0], float(np.median(q[q > 0]))
+    reach = 9 * np.sqrt(rows * within * (1 - within)) + 30  # beyond lies less than 1e-17
+    low, high = ((rows - b[-1]) * within - reach).min(), (rows * within + reach).max()
+    j = np.arange(max(k[0] + 1, np.floor(low)), min(k[-1], high) + 1)
+    at = np.searchsorted(k, j)
+    hits, others = np.append(j, k[:-1]), rows - np.append(b[at], b[1:])
+    from_there = np.cumsum(chances[::-1])[::-1]
+    worth, more = np.append(from_there[at], from_there[1:]), np.repeat([0.0, 1.0], [len(j), len(b) - 1])
+    hits, others, worth, more = (each[hits <= others] for each in (hits, others, worth, more))
+    logs = log_binomial(hits, others, middle) + more * math.log(middle) + np.log(np.maximum(worth, TINY))
+    logs = logs + np.multiply.outer(np.log(np.maximum(q, TINY) / middle), hits + more)
+    logs += np.multiply.outer(np.log1p(-q) - math.log1p(-middle), others - hits)
+    added = np.exp(np.maximum(logs, NEGLIGIBLE, out=logs), out=logs).sum(axis=1)
+    first = special.betainc(max(rows - b[0] - k[0], 0.5), k[0] + 1, 1 - q) if k[0] < rows - b[0] else 1.0
+    return np.asarray(first * from_there[0] + added + LOST)
 
 
 def _blocks(rows: int, unlabelled: int, p0: float, allowed: Floats, sizes: list[int]) -> tuple[Block, ...]:
