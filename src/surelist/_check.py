@@ -159,14 +159,10 @@ def labelled_rows(
     return array, qualified, count
 
 
-def as_drawn_labels(values: object, name: str = "labels") -> Floats:
-    """0, 1 or NaN where a row was not drawn."""
-    array = _numeric(values, name, "0, 1 or a missing value")
-    labels = array.astype(np.float64)
-    wrong = ~((labels == 0) | (labels == 1) | np.isnan(labels))
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise InvalidInput(name, expected="0, 1 or missing", got=shown(array[row]), row=row)
+def as_known_labels(values: object, name: str = "labels") -> Floats:
+    """0, 1, or NaN where there is none."""
+    labels = _numeric(values, name, "0, 1 or missing", _NO_WORDS).astype(np.float64)
+    refuse_where(~((labels == 0) | (labels == 1) | np.isnan(labels)), labels, name, "0, 1 or missing")
     return labels
 
 

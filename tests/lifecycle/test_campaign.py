@@ -9,9 +9,9 @@ from scipy.stats import binom
 import surelist as sl
 from surelist.bounds.counts import first_crossing_counts
 from surelist.errors import UnreviewedWarning
-from surelist.lifecycle import bounded as _score_counts, reviewed as reviews
-from surelist.lifecycle.bounded import ScoreCounts
+from surelist.lifecycle import reviewed as reviews, state as _score_counts
 from surelist.lifecycle.campaign_state import fourfold, spending
+from surelist.lifecycle.state import ScoreCounts
 from tests.helpers.simulated_pools import binormal, pools
 
 TARGET = sl.Expected(5, 100)

@@ -105,7 +105,7 @@ def test_contradictions_strangers_and_nonsense_change_nothing():
         ((rows[:1], [0]), "was qualified before and is not qualified now"),
         (([10**6], [1]), "row 1000000 was not drawn"),
         ((rows[1:3], [1]), "labels: expected 2 values"),
-        ((rows[1:2], [2]), "expected 0 or 1"),
+        ((rows[1:2], [2]), "expected 0, 1 or missing"),
         (([1.5], [1]), "expected row numbers, got 1.5"),
         ((np.array([rows[1], rows[1]]), [0, 1]), "was not qualified before and is qualified now"),
     ):
@@ -409,7 +409,7 @@ def test_a_missing_label_is_a_hit_and_hits_count():
     assert "Certified now: a recall of" in test.describe()
     with pytest.raises(sl.InvalidInput, match="expected at most"):
         test.tell(np.zeros(5000))
-    with pytest.raises(sl.InvalidInput, match="expected 0 or 1"):
+    with pytest.raises(sl.InvalidInput, match="expected 0, 1 or missing"):
         test.tell([7])
 
 

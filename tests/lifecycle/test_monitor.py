@@ -11,8 +11,8 @@ from scipy.stats import binom
 import surelist as sl
 from surelist.bounds import betting
 from surelist.lifecycle import drift as drift_module
-from surelist.lifecycle.bounded import CHARACTERS, Memory, natural
 from surelist.lifecycle.claims import Outcomes
+from surelist.lifecycle.state import CHARACTERS, Memory, natural
 from tests.helpers import simulated_pools
 
 

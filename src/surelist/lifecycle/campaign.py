@@ -19,13 +19,14 @@ from surelist._arrays import Floats, Mask
 from surelist._check import MissingLabels
 from surelist.errors import InvalidInput
 from surelist.lifecycle import campaign_state as looks
-from surelist.lifecycle.bounded import as_name
 from surelist.lifecycle.campaign_so_far import CampaignSoFar
 from surelist.lifecycle.campaign_state import CampaignState, Epoch, Update
 from surelist.lifecycle.monitor import Monitor
 from surelist.lifecycle.reviewed import UNKNOWN, Screened, as_candidates, as_draws, coins, require_list
+from surelist.lifecycle.state import as_name
 from surelist.promises.evidence import rows_fingerprint
-from surelist.promises.kinds.counts import CountPromise
+from surelist.promises.kinds.counts import CountPromise, too_few
+from surelist.promises.promise import Level
 
 UNCERTIFIED = ("refuse", "everyone")
 
@@ -91,7 +92,9 @@ class Campaign(CampaignSoFar):
         self._listed.add(array)
         self._look()
         if self.chosen is None and uncertified == "refuse":
-            raise looks.refusal(target, self.budgets[0], self.updates[0], int(np.count_nonzero(qualified)))
+            first, level = self.updates[0], Level(self.budgets[0])
+            at, good = f"a campaign's first look at alpha={level.alpha:g}", int(np.count_nonzero(qualified))
+            raise too_few(target, level, first.rows, good, first.count, at)
 
     def screen(self, scores: object, *, ids: object = None, pool: object = None) -> Mask:
         """Shortlist a new pool: True for every candidate on the list, who is to be reviewed.

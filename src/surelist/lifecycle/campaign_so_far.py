@@ -16,11 +16,10 @@ from surelist.drawing.display import Display
 from surelist.errors import InvalidInput
 from surelist.filters import Filter
 from surelist.lifecycle import campaign_state as looks
-from surelist.lifecycle.bounded import ScoreCounts
-from surelist.lifecycle.campaign_state import EVERYONE, CampaignState, pool_of, rate_of
+from surelist.lifecycle.campaign_state import EVERYONE, CampaignState, pool_of
 from surelist.lifecycle.monitor import Monitor
 from surelist.lifecycle.reviewed import PoolReviews
-from surelist.lifecycle.state import Saved
+from surelist.lifecycle.state import Saved, ScoreCounts
 from surelist.promises import kinds
 from surelist.promises.kinds.counts import Looks
 from surelist.promises.phrases import counted, number, percent
@@ -38,7 +37,7 @@ class CampaignSoFar(Saved[CampaignState]):
         super()._resume(state)
         audited = state.audit_rate is not None
         self.target = looks.as_target(kinds.read_promise(state.target), audited=audited)
-        self._walk = looks.replay(state, rate_of(self.target))
+        self._walk = looks.replay(state, self.target.rate)
         self.alpha, self.schedule = state.alpha, tuple(state.schedule)
         self.monitor_alpha, self.uncertified = state.monitor_alpha, state.uncertified
         self.audit_rate = state.audit_rate

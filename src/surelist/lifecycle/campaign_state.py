@@ -17,14 +17,13 @@ from surelist import _check as check
 from surelist._files import hold
 from surelist.bounds._tails import smallest
 from surelist.bounds.counts import FirstCrossing, binomial_tail
-from surelist.errors import InvalidInput, NotCertifiable, Shortfall
-from surelist.lifecycle.bounded import Memory, ScoreCounts, Scores
+from surelist.errors import InvalidInput
 from surelist.lifecycle.claims import Watch
 from surelist.lifecycle.reviewed import AUDITED, BOTH, LISTED, Screened
-from surelist.lifecycle.state import Count, Share, State
+from surelist.lifecycle.state import Count, Memory, ScoreCounts, Scores, Share, State
 from surelist.promises.conditions import Conditions
-from surelist.promises.kinds.counts import CountPromise, estimate_rows
-from surelist.promises.promise import Level, Promise
+from surelist.promises.kinds.counts import RatePromise
+from surelist.promises.promise import Promise
 from surelist.promises.proved import require_proof
 
 GROWTH, UPDATES = 4, 10
@@ -111,19 +110,13 @@ class CampaignState(State, kw_only=True, forbid_unknown_fields=True):
             hold(self.watch.alpha == self.monitor_alpha, "two levels of the monitor")
 
 
-def as_target(target: object, *, audited: bool) -> CountPromise:
+def as_target(target: object, *, audited: bool) -> RatePromise:
     """A promise that campaigns can make."""
     if not isinstance(target, Promise):
         raise InvalidInput("target", expected="a promise, such as Expected(5, 100)", got=repr(target))
     require_proof(target, Conditions(evidence="audited campaign" if audited else "campaign"))
-    assert isinstance(target, CountPromise)
+    assert isinstance(target, RatePromise)
     return target
-
-
-def rate_of(target: Promise) -> Fraction:
-    """The share of candidates, listed and qualified, that a campaign promises on average."""
-    assert target.rate is not None
-    return target.rate
 
 
 def pool_of(target: Promise) -> float:
@@ -150,7 +143,7 @@ def fourfold(rows: int, pool_size: float, updates: int = UPDATES) -> tuple[int, 
     return tuple(counts)
 
 
-def as_schedule(schedule: Sequence[int] | None, rows: int, target: CountPromise) -> tuple[int, ...]:
+def as_schedule(schedule: Sequence[int] | None, rows: int, target: RatePromise) -> tuple[int, ...]:
     """Increasing numbers of pools, or the default."""
     if schedule is None:
         return fourfold(rows, pool_of(target))
@@ -188,35 +181,18 @@ def replay(state: CampaignState, rate: Fraction) -> FirstCrossing:
     return walk
 
 
-def refusal(target: CountPromise, alpha: float, first: Update, qualified: int) -> NotCertifiable:
-    """Why the first look certifies nothing."""
-    level = Level(alpha, "exact")
-    largest = target.largest(first.rows, qualified, level)
-    return NotCertifiable(
-        Shortfall(
-            target=f"{target.describe()} (a campaign's first look at alpha={alpha:g})",
-            rows=first.rows,
-            qualified_available=qualified,
-            critical_count=first.count,
-            largest_k=largest.k,
-            largest_share=largest.share,
-            rows_needed=estimate_rows(target, first.rows, qualified, level),
-        )
-    )
-
-
-def surely_at_boundary(rows: int, target: CountPromise, alpha: float) -> int:
+def surely_at_boundary(rows: int, target: RatePromise, alpha: float) -> int:
     """Largest c with P(Binomial(rows, p0) < c) <= alpha.
 
     With probability >= 1-alpha at least c rows are qualified and score at or above t*, the
     highest threshold that meets the target.
     """
-    rate = float(rate_of(target))
+    rate = float(target.rate)
     return smallest(lambda count: 1 - binomial_tail(rows, rate, count) > alpha, 1, rows) - 1
 
 
 def shortest_list(
-    qualified: ScoreCounts, listed: ScoreCounts, count: int, rows: int, target: CountPromise
+    qualified: ScoreCounts, listed: ScoreCounts, count: int, rows: int, target: RatePromise
 ) -> float:
     """About the shortest list that any threshold meeting the target could have.
 
@@ -227,7 +203,7 @@ def shortest_list(
     """
     highest = qualified.nth_largest(count) if count > 0 else None
     share = 0.0 if highest is None else listed.at_least(highest) / rows
-    return pool_of(target) * max(float(rate_of(target)), share)
+    return pool_of(target) * max(float(target.rate), share)
 
 
 def _verify_scores(state: CampaignState) -> None:

@@ -7,12 +7,11 @@ alarm, and both ways in the interval [theory: watching, recall-alarm].
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
 from msgspec import Struct, field
-from msgspec.structs import astuple
+from msgspec.structs import asdict, astuple
 
 from surelist import _check as check, _numerals as numerals
 from surelist._files import hold
@@ -20,8 +19,7 @@ from surelist._names import option
 from surelist.bounds import betting
 from surelist.errors import InvalidInput
 from surelist.filters import LISTS
-from surelist.lifecycle.bounded import Memory
-from surelist.lifecycle.state import Count, Rate, Share, State
+from surelist.lifecycle.state import Count, Memory, Rate, Share, State
 from surelist.promises.phrases import counted, percent
 from surelist.promises.policy import Policy
 from surelist.promises.promise import Watched
@@ -136,8 +134,8 @@ class PoolReview(Struct, frozen=True):
         return f"{self.qualified}/{self.pool_size}" + ("+" + "+".join(map(str, more)) if any(more) else "")
 
 
-class Claim(Struct, frozen=True):
-    """What is tested for one group: the mean of its trials is at least ``rate``.
+class Claim(Watched, kw_only=True, frozen=True):
+    """What is tested for one group, and with which probability a trial that is audited was seen.
 
     A trial is a candidate of a pool (1 = qualified and on the shortlist) for ``Expected`` targets, a
     whole pool (1 = at least ``k`` of them) for ``PerPool`` targets, and for ``Recall`` a qualified
@@ -146,13 +144,7 @@ class Claim(Struct, frozen=True):
     """
 
     group: str | None
-    rate: Fraction
-    k: int | None = None
-    smallest_pool: int = 0
-    audit_rate: float | None = None
-    drawn: tuple[str, ...] = ()
-    unqualified: bool = False
-    words: str = ""
+    audit_rate: float | None
 
     @property
     def whose(self) -> str:
@@ -251,18 +243,16 @@ def claims_of(policy: Policy, audit_rate: float | None) -> tuple[Claim, ...]:
 
 
 def _claim(cutoff: Cutoff, watched: Watched, audit_rate: float | None) -> Claim:
-    if not watched.audited and not watched.drawn:
-        return Claim(cutoff.group, watched.rate, watched.k, watched.smallest_pool)
-    if audit_rate is None:
-        why = TRIAGE_UNSEEN if watched.drawn else UNLISTED_UNSEEN
-        raise InvalidInput("audit_rate", f"{why}{option('audit_rate', '0.05', before=', e.g. ')}.")
-    rate = check.as_alpha(audit_rate, "audit_rate")
-    if not watched.drawn:
-        return Claim(cutoff.group, watched.rate, audit_rate=rate)
-    # on every list one was drawn with the same probability: among those drawn nobody is seen more rarely
-    seen = 1.0 if watched.audited else None
-    drawn = (watched.drawn, watched.unqualified, watched.words)
-    return Claim(watched.part, watched.rate, None, 0, seen, *drawn)
+    rate = None
+    if watched.audited or watched.drawn:
+        if audit_rate is None:
+            why = TRIAGE_UNSEEN if watched.drawn else UNLISTED_UNSEEN
+            raise InvalidInput("audit_rate", f"{why}{option('audit_rate', '0.05', before=', e.g. ')}.")
+        rate = check.as_alpha(audit_rate, "audit_rate")
+    if watched.drawn:
+        # on every list one was drawn with the same probability: among those drawn nobody is seen more rarely
+        rate = 1.0 if watched.audited else None
+    return Claim(**asdict(watched), group=watched.part or cutoff.group, audit_rate=rate)
 
 
 def reviews_of(claims: Sequence[Claim], shared_size: bool, given: Mapping[str, object]) -> list[PoolReview]:

@@ -195,16 +195,10 @@ def as_share(value: object, name: str) -> float:
 
 def marks_of(labels: object, length: int | None) -> list[str]:
     """One sign per label: 0, 1 or missing; as many as asked for, or any number."""
-    qualified, missing = check.as_labels(labels, missing="unqualified")
+    known = check.as_known_labels(labels)
     if length is not None:
-        check.require_length(qualified, length, "labels")
-    marks = ["1" if each else "0" for each in qualified.tolist()]
-    if missing:
-        array = np.asarray(labels, dtype=object)
-        for at, value in enumerate(array.tolist()):
-            if value is None or value != value or type(value).__name__ in ("NAType", "NaTType"):
-                marks[at] = MISSING
-    return marks
+        check.require_length(known, length, "labels")
+    return ["1" if each == 1 else "0" if each == 0 else MISSING for each in known.tolist()]
 
 
 def spelled(mark: str) -> str:

@@ -23,10 +23,9 @@ from surelist.drawing import axes
 from surelist.drawing.display import Display
 from surelist.errors import InvalidInput
 from surelist.lifecycle import claims
-from surelist.lifecycle.bounded import Memory, as_name
 from surelist.lifecycle.claims import Alarm, Claim, MonitorState, Tally, Watch, claims_of
 from surelist.lifecycle.reviewed import coins
-from surelist.lifecycle.state import Saved, now
+from surelist.lifecycle.state import Memory, Saved, as_name, now
 from surelist.promises import policy_file
 from surelist.promises.phrases import counted, number, percent
 from surelist.promises.policy import Policy, as_policy

@@ -26,7 +26,7 @@ from surelist._names import option
 from surelist.bounds._tails import smallest
 from surelist.errors import InvalidInput
 from surelist.lifecycle.labelling_plan import labelling_needs, labelling_row, plan_collection
-from surelist.lifecycle.plan import COVERAGE, Empirical, Needed, Plan, PlanRequest, PlanRow, Population
+from surelist.lifecycle.plan import COVERAGE, PER, Empirical, Needed, Plan, PlanRequest, PlanRow, Population
 from surelist.lifecycle.simulated_plans import SIZES, plan_special
 from surelist.promises.kinds.counts import CountPromise
 from surelist.promises.promise import Level, Promise
@@ -99,11 +99,8 @@ def plan(
     rules = ["exact", *([target.paper_rule] if target.paper_rule else [])]
     best, others, rates, basis = asked.populations()
     table = [_row(target, Level(alpha, rule), n, best, others) for rule in rules for n in wanted]
-    oracle = _pool_size(target) * float(
-        best.listed(np.asarray([target.oracle_rate(alpha, best.base_rate)]))[0]
-    )
-    if target.oracle_rate(alpha, best.base_rate) > best.base_rate:
-        oracle = math.nan
+    size, share = target.pool or PER, target.oracle_rate(alpha, best.base_rate)
+    oracle = size * float(best.listed(np.asarray([share]))[0]) if share <= best.base_rate else math.nan
     needed = [_needed(target, Level(alpha, rule), a, best, rates) for rule in rules for a in (0.5, 0.9)]
     if check.as_flag(labelling, "labelling"):
         if target.sample != "block":
@@ -112,7 +109,6 @@ def plan(
                 f"for {type(target).__name__} labels are random anyway; leave labelling out, or give "
                 f"{option('collection')}, how many candidates there are, for a promise about these alone.",
             )
-        size = _pool_size(target)
         table += [labelling_row(target, alpha, n, best, size, seed) for n in wanted]
         needed += labelling_needs(target, alpha, best, seed)
     if not math.isnan(oracle):
@@ -146,7 +142,8 @@ def _resampled(
     points = 4 * POINTS
     rates = special.betaincinv(count, n - count + 1, (np.arange(points) + 0.5) / points)
     kept = [(each, rates[rates <= each.base_rate]) for each in others]
-    return [_pool_size(target) * float(each.listed(reached).mean()) for each, reached in kept if len(reached)]
+    size = target.pool or PER
+    return [size * float(each.listed(reached).mean()) for each, reached in kept if len(reached)]
 
 
 def _expected(
@@ -166,7 +163,7 @@ def _expected(
         return assurance, None, count
     levels = (np.arange(POINTS) + 0.5) / POINTS * cut
     rates = scale * special.betaincinv(count, n - count + 1, levels)
-    return assurance, _pool_size(target) * float(population.listed(rates).mean()), count
+    return assurance, (target.pool or PER) * float(population.listed(rates).mean()), count
 
 
 def _needed(
@@ -277,8 +274,3 @@ def _enough(
 def first_count(target: CountPromise, rows: int, qualified: int, level: Level) -> int:
     """The count that the smallest pool needs, which is the largest, without those of all other sizes."""
     return target.count_at(target.smallest_pool, rows, qualified, level)
-
-
-def _pool_size(target: Promise) -> float:
-    """Lists are counted per pool; where the promise has none per 100 candidates."""
-    return target.pool or 100.0

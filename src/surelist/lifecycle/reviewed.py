@@ -241,11 +241,9 @@ class PoolReviews:
 def _match(screened: Screened, labels: object, ids: object) -> tuple[NDArray[np.intp], Marks]:
     """Which rows of the shortlist were reviewed, and the mark of each."""
     check.require_one_index(labels=labels, ids=ids)
-    column = check._column(labels, "labels")
-    qualified, missing = check.as_labels(column, missing="unqualified")
-    present = ~np.isnan(check._numbers(column, "labels")) if missing else np.ones(len(qualified), dtype=bool)
-    rows = _rows(screened, ids, len(qualified))
-    marks = np.where(qualified, ord(QUALIFIED), ord(OTHER)).astype(np.uint8)
+    known = check.as_known_labels(labels)
+    rows, present = _rows(screened, ids, len(known)), ~np.isnan(known)
+    marks = np.where(known == 1, ord(QUALIFIED), ord(OTHER)).astype(np.uint8)
     return rows[present], marks[present]
 
 

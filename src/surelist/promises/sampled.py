@@ -81,7 +81,7 @@ class SampledLabels(Struct, frozen=True, eq=False):
             read, _ = check.as_values(self.labels, missing="unqualified")
             drawn = ~np.isnan(check.as_scores(self.labels, "labels", finite=False))
         else:
-            known = check.as_drawn_labels(self.labels, "labels")
+            known = check.as_known_labels(self.labels)
             drawn, read = ~np.isnan(known), known == 1
         check.require_length(drawn, rows, "labels")
         return drawn, read

@@ -262,6 +262,7 @@ class Value(OnAverage, tag="value", frozen=True):
     flags = (("value", "k"),)
     unit = "row"
     top_only = True
+    amounts = True
     certified = ("Value on average, at least", "Value, at least", False)
 
     proved_with = (
@@ -271,10 +272,6 @@ class Value(OnAverage, tag="value", frozen=True):
 
     pool_size: Annotated[float, POOL_SIZE]
     spread: Annotated[float | None, GUESSED_SPREAD] = None
-
-    @property
-    def amounts(self) -> bool:
-        return True
 
     @property
     def mean(self) -> float:

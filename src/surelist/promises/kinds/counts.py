@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from contextlib import suppress
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import Struct
 
@@ -42,11 +42,8 @@ class CountPromise(Promise, frozen=True):
 
     monotone = True
     planned = True
+    needs = Needs.COUNTS
     of_qualified: ClassVar[bool] = False  # the count is among the qualified rows, not among all
-
-    @property
-    def needs(self) -> Needs:
-        return Needs.COUNTS
 
     def requirements(self, rows: int, qualified: int, level: Level) -> tuple[Requirement, ...]:
         """The counts that its rule asks for, by pool size."""
@@ -109,17 +106,26 @@ def required_of(promise: CountPromise, evidence: Evidence, level: Level) -> tupl
     required = promise.requirements(rows, qualified, level)
     needed = max(each.count for each in required)
     if needed > qualified:
-        largest = promise.largest(rows, qualified, level)
-        raise NotCertifiable(
-            Shortfall(
-                target=f"{promise.describe()} (alpha={level.alpha:g}, rule={level.rule!r})",
-                rows=rows, qualified_available=qualified, critical_count=needed,
-                rows_needed=estimate_rows(promise, rows, qualified, level), group=evidence.group,
-                simultaneous_rule="simultaneous" in promise.rules,
-                largest_k=largest.k, largest_share=largest.share,
-            )
-        )  # fmt: skip
+        at = f"alpha={level.alpha:g}, rule={level.rule!r}"
+        later = "simultaneous" in promise.rules
+        raise too_few(
+            promise, level, rows, qualified, needed, at, group=evidence.group, simultaneous_rule=later
+        )
     return required
+
+
+def too_few(
+    promise: CountPromise, level: Level, rows: int, qualified: int, needed: int, at: str, **more: Any
+) -> NotCertifiable:
+    """The refusal of a count; ``at`` which level, in words."""
+    largest = promise.largest(rows, qualified, level)
+    return NotCertifiable(
+        Shortfall(
+            target=f"{promise.describe()} ({at})", rows=rows, qualified_available=qualified,
+            critical_count=needed, rows_needed=estimate_rows(promise, rows, qualified, level),
+            largest_k=largest.k, largest_share=largest.share, **more,
+        )
+    )  # fmt: skip
 
 
 def counts_of(evidence: Mapping[str | None, Evidence], terms: Terms) -> dict[str | None, list[int]]:
@@ -282,11 +288,9 @@ class Looks(Counts, tag="looks", frozen=True):
         return f"{phrases.at_most(policy.alpha, 'campaign', 'ever makes', 'ever make')} a false promise"
 
     def check(self, cutoff: Cutoff) -> None:
-        target, budgets = cutoff.target, list(self.budgets)
-        rate = target.rate
+        rate, budgets = cutoff.promised(RatePromise).rate, list(self.budgets)
         hold(bool(budgets), "a campaign has at least one look")
-        hold(rate is not None and cutoff.group is None, "campaigns promise one average")
-        assert rate is not None
+        hold(cutoff.group is None, "campaigns promise one average")
         hold(len(self.rows) == len(budgets) == len(self.counts), "a look lacks its rows or count")
         hold(budgets[0] > 0 and budgets == sorted(budgets), "the budgets fall")
         hold(budgets[-1] <= cutoff.level.alpha, "the looks spend more than alpha")

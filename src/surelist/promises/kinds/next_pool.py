@@ -92,6 +92,7 @@ class NextPool(Promise, tag="next-pool", kw_only=True, frozen=True):
     rules = ("exact", "pac")
     whole_pools = True
     planned = True
+    needs = Needs.POOLS
 
     proved_with = (
         Proved("pools", rule=rules, labels=("missing",), scores=SEVERAL),
@@ -110,10 +111,6 @@ class NextPool(Promise, tag="next-pool", kw_only=True, frozen=True):
         if (self.k is None) == (self.recall is None):
             raise InvalidInput("k", "expected exactly one of k and recall.")
         super().__post_init__()
-
-    @property
-    def needs(self) -> Needs:
-        return Needs.POOLS
 
     @property
     def every_label(self) -> bool:
