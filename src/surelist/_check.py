@@ -28,6 +28,7 @@ from surelist._scalars import (
     as_level as as_level,
     as_positive as as_positive,
     as_rate as as_rate,
+    as_share as as_share,
     as_text as as_text,
     as_whole_k as as_whole_k,
     real as real,

@@ -71,9 +71,9 @@ def as_positive(value: object, name: str) -> float:
     return number
 
 
-def as_count(value: object, name: str) -> int:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral) or value < 1:
-        raise InvalidInput(name, expected="a whole number of at least 1", got=shown(value))
+def as_count(value: object, name: str, least: int = 1) -> int:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral) or value < least:
+        raise InvalidInput(name, expected=f"a whole number of at least {least}", got=shown(value))
     if int(value) > EXACT_INTEGER:
         raise InvalidInput(name, expected="at most 2^53", got=shown(value))
     return int(value)
@@ -92,6 +92,15 @@ def as_rate(value: object, name: str) -> Fraction:
     if not 0 < number <= 1:
         meant = share_meant(value)
         raise InvalidInput(name, expected="a number above 0 and at most 1", got=shown(value), remedy=meant)
+    return number
+
+
+def as_share(value: object, name: str) -> float:
+    """A share that may be 0."""
+    number = real(value, name)
+    if not 0 <= number < 1:
+        meant = share_meant(value)
+        raise InvalidInput(name, expected="a share from 0 to below 1", got=shown(value), remedy=meant)
     return number
 
 

@@ -22,21 +22,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
     from numpy.typing import ArrayLike
 
-COLOURS = {
-    "oracle": "#444444",
-    "exact": "#0b6e4f",
-    "simultaneous": "#1f77b4",
-    "dkw": "#c1440e",
-    "labelling": "#7b4ea3",
+BEST, OURS, ALARM = "#444444", "#0b6e4f", "#c1440e"
+RULES = {  # the colour of each and its name
+    "exact": (OURS, "surelist, exact rule"),
+    "simultaneous": ("#1f77b4", "simultaneous rule"),
+    "dkw": (ALARM, "the paper's rule"),
+    "labelling": ("#7b4ea3", "chosen labels"),
 }
-NAMES = {
-    "oracle": "best possible",
-    "exact": "surelist, exact rule",
-    "simultaneous": "simultaneous rule",
-    "dkw": "the paper's rule",
-    "labelling": "chosen labels",
-}
-ALARM = COLOURS["dkw"]
 Numbers = Sequence[float]
 File = str | os.PathLike[str] | None
 Titles = tuple[str, str, str]  # of a picture, and of its axes
@@ -132,7 +124,8 @@ def draw_curves(
 ) -> Titles:  # fmt: skip
     """Certified qualified candidates against list length, one step line per rule; ``mark`` is the choice."""
     for rule, (list_size, qualified) in curves.items():
-        axes.step(list_size, qualified, where="post", color=COLOURS[rule], label=NAMES[rule])
+        colour, name = RULES[rule]
+        axes.step(list_size, qualified, where="post", color=colour, label=name)
     together = "Each point holds by itself" if "exact" in curves else "All points hold at once"
     if mark is not None:
         axes.plot(*mark, "o", ms=8, color=ALARM, label=f"{mark[1]:.3g} certified on a list of {mark[0]:.3g}")
@@ -145,15 +138,14 @@ def draw_curves(
 def draw_plan(axes: Axes, bands: Sequence[Band], oracle: float, enough: int | None, title: str) -> Titles:
     """Expected list length against the number of calibration rows, by rule, with the oracle."""
     for band in bands:
-        colour = COLOURS.get(band.rule, ALARM)
-        name = NAMES.get(band.rule, f"the paper's rule ({band.rule})")
+        colour, name = RULES.get(band.rule, (ALARM, f"the paper's rule ({band.rule})"))
         axes.plot(band.rows, band.sizes, "o-", ms=3.5, color=colour, label=name)
         known = [(x, *ends) for x, ends in zip(band.rows, band.intervals, strict=True) if ends is not None]
         if known:
             at, low, high = zip(*known, strict=True)
             axes.fill_between(at, low, high, color=colour, alpha=0.15, lw=0)
     if not math.isnan(oracle):
-        axes.axhline(oracle, color=COLOURS["oracle"], ls="--", lw=1, label=NAMES["oracle"])
+        axes.axhline(oracle, color=BEST, ls="--", lw=1, label="best possible")
     if enough is not None:
         axes.axvline(enough, color="#888888", lw=0.8, ls=":")
         axes.annotate("enough", (enough, axes.get_ylim()[1]), xytext=(3, -10), textcoords="offset points",
@@ -164,11 +156,11 @@ def draw_plan(axes: Axes, bands: Sequence[Band], oracle: float, enough: int | No
 
 def draw_labels(axes: Axes, points: Sequence[tuple[int, bool]], ends: Sequence[int]) -> Titles:
     """Labels by rank, on a logarithmic scale, and where the list ends."""
-    for qualified, name, colour in ((True, "qualified", "exact"), (False, "not qualified", "dkw")):
+    for qualified, name, colour in ((True, "qualified", OURS), (False, "not qualified", ALARM)):
         ranks = [rank for rank, label in points if label is qualified]
-        axes.plot(ranks, [int(qualified)] * len(ranks), "|", ms=14, color=COLOURS[colour], label=name)
+        axes.plot(ranks, [int(qualified)] * len(ranks), "|", ms=14, color=colour, label=name)
     for end in ends:
-        axes.axvline(end, color=COLOURS["oracle"], ls="--", lw=1, label="end of the list")
+        axes.axvline(end, color=BEST, ls="--", lw=1, label="end of the list")
     axes.set_xscale("log")
     axes.set_yticks([0, 1], ["not qualified", "qualified"])
     return f"{len(points):,} labels", "rank by score, best first", ""
@@ -176,7 +168,7 @@ def draw_labels(axes: Axes, points: Sequence[tuple[int, bool]], ends: Sequence[i
 
 def draw_looks(axes: Axes, hits: Numbers, looks: Numbers, title: str) -> Titles:
     """Hits against items drawn so far, and at each look the most hits that certify."""
-    axes.step(range(len(hits)), hits, where="post", color=COLOURS["exact"], label="hits so far")
+    axes.step(range(len(hits)), hits, where="post", color=OURS, label="hits so far")
     axes.plot(looks, range(len(looks)), "v", color=ALARM, label="certified at this look with at most so many")
     return title, "items drawn", "relevant among them"
 
@@ -188,9 +180,9 @@ def draw_campaign(
     for at, span in enumerate(spans):
         across = [max(span.start, 0.5), span.end]
         if span.seen is not None:
-            axes.plot(across, [span.seen, span.seen], lw=2.5, color=COLOURS["exact"],
+            axes.plot(across, [span.seen, span.seen], lw=2.5, color=OURS,
                       label=None if at else "list length")  # fmt: skip
-        axes.plot(across, [span.floor, span.floor], lw=1.2, ls="--", color=COLOURS["oracle"],
+        axes.plot(across, [span.floor, span.floor], lw=1.2, ls="--", color=BEST,
                   label=None if at else "about the shortest achievable")  # fmt: skip
     if alarm is not None:
         axes.axvline(alarm, color=ALARM, lw=1.2, label="alarm")
@@ -203,7 +195,7 @@ def draw_rates(axes: Axes, rates: Sequence[Rate], title: str, y_title: str) -> T
     """Where each rate lies, as a bar from its lower to its upper end, and the promise as a mark."""
     at = range(len(rates))
     axes.vlines(at, [each.low for each in rates], [each.high for each in rates], lw=6,
-                color=COLOURS["exact"], label="where the rate lies")  # fmt: skip
+                color=OURS, label="where the rate lies")  # fmt: skip
     known = [(number, each.promised) for number, each in enumerate(rates) if each.promised is not None]
     if known:
         numbers, promised = zip(*known, strict=True)
@@ -228,7 +220,7 @@ def draw_scores(
 
 def draw_shares(axes: Axes, shares: Mapping[str, float], title: str, y_title: str) -> Titles:
     """Some shares side by side."""
-    bars = axes.bar(range(len(shares)), list(shares.values()), width=0.5, color=COLOURS["exact"])
+    bars = axes.bar(range(len(shares)), list(shares.values()), width=0.5, color=OURS)
     beside = 0.5 + max(0, 4 - len(shares)) / 2  # a single bar is not as wide as the picture
     axes.set_xlim(-beside, len(shares) - 1 + beside)
     axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g}%")
@@ -241,6 +233,6 @@ def draw_shares(axes: Axes, shares: Mapping[str, float], title: str, y_title: st
 
 def draw_list(axes: Axes, sizes: ArrayLike, at_least: ArrayLike, at_most: ArrayLike) -> Titles:
     """At least and at most how many of each length of a list are qualified."""
-    axes.plot(sizes, at_least, color=COLOURS["exact"], drawstyle="steps-post", label="at least")
-    axes.plot(sizes, at_most, color=COLOURS["oracle"], drawstyle="steps-post", lw=1, label="at most")
+    axes.plot(sizes, at_least, color=OURS, drawstyle="steps-post", label="at least")
+    axes.plot(sizes, at_most, color=BEST, drawstyle="steps-post", lw=1, label="at most")
     return "Qualified among the first n of this list", "n", "qualified"

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import asdict, astuple
 
@@ -278,7 +277,8 @@ def reviews_of(claims: Sequence[Claim], shared_size: bool, given: Mapping[str, o
         for name, value in given.items():
             if audited or name != "missed":
                 mine = value if shared_size and name == "pool_size" else _of(value, claims, claim, name)
-                numbers[name] = _whole(mine, name, claim.group)
+                whose = name if claim.group is None else f"{name}[{claim.group!r}]"
+                numbers[name] = check.as_count(mine, whose, least=0)
         reviews.append(_fitting(claim, PoolReview(**numbers)))
     return reviews
 
@@ -292,7 +292,9 @@ def _drawn(claim: Claim, given: Mapping[str, Any]) -> PoolReview:
             raise InvalidInput(name, expected=f"a mapping of {', '.join(LISTS)} to numbers", got=repr(value))
         if missing := [each for each in claim.drawn if each not in value and name != "unreviewed"]:
             raise InvalidInput(name, expected=f"a number for {missing[0]!r}", got=repr(dict(value)))
-        numbers[name] = {each: _whole(value.get(each, 0), f"{name}[{each!r}]") for each in claim.drawn}
+        numbers[name] = {
+            each: check.as_count(value.get(each, 0), f"{name}[{each!r}]", least=0) for each in claim.drawn
+        }
     *kept, last = claim.drawn
     seen, good, unknown = numbers["drawn"], numbers["qualified"], numbers["unreviewed"]
     for each in claim.drawn:
@@ -331,11 +333,3 @@ def _of(value: object, claims: Sequence[Claim], claim: Claim, name: str) -> Any:
     if sorted(given) != groups:
         raise InvalidInput(name, expected=f"the groups {groups}", got=f"{sorted(given)}")
     return given[claim.group]
-
-
-def _whole(value: Any, name: str, group: str | None = None) -> int:
-    ok = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 0
-    if not ok:
-        who = "" if group is None else f"[{group!r}]"
-        raise InvalidInput(f"{name}{who}", expected="a whole number of at least 0", got=repr(value))
-    return int(value)

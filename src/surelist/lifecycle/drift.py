@@ -72,8 +72,7 @@ class Drift(Displayed, Struct, frozen=True):
             f"{numerals.number(self.at, 6)}, and {percent(round(self.share_before, 4))} of {self.rows:,} "
             f"calibration rows: the largest gap ({100 * self.gap:.1f} points; a gap as large has probability "
             f"{numerals.chance(self.p_value)} without drift). A random candidate scores above a random "
-            "calibration row "
-            f"{percent(round(self.higher, 3))} of the time (50% without drift). {self.caveat}"
+            f"calibration row {percent(round(self.higher, 3))} of the time (50% without drift). {self.caveat}"
         )
 
     def _display(self) -> Display:

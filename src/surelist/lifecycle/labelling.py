@@ -119,7 +119,7 @@ class Labelling(Saved[LabellingState]):
         require_purpose(purpose, groups_given=None not in sizes, level=4)
         targets = given.as_targets(target, list(sizes))
         for name in ("pilot", "fallback", "aside"):
-            given.as_share(options.get(name, 0), name)
+            check.as_share(options.get(name, 0), name)
         if labels < len(sizes):
             raise InvalidInput("labels", expected=f"at least {len(sizes)}, one per group", got=f"{labels}")
         rng = fresh_generator()  # what it gives is recorded

@@ -180,19 +180,6 @@ def as_targets(target: Any, groups: list[str | None]) -> dict[str | None, Promis
     return {group: each.of_collection() for group, each in named.items()}
 
 
-def as_share(value: object, name: str) -> float:
-    """A share of the design: 0 or more, below 1."""
-    number = check.as_positive(value, name) if value else 0.0
-    if number >= 1:
-        raise InvalidInput(
-            name,
-            expected="a share of at least 0 and below 1",
-            got=repr(value),
-            remedy=check.share_meant(value),
-        )
-    return number
-
-
 def marks_of(labels: object, length: int | None) -> list[str]:
     """One sign per label: 0, 1 or missing; as many as asked for, or any number."""
     known = check.as_known_labels(labels)

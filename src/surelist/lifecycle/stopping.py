@@ -135,8 +135,8 @@ class StopTest(DrawnTest[StopState]):
         self, found: int, rest: int, recall: float, *, alpha: float = 0.05, looks: int = LOOKS,
         table: str | None = None,
     ) -> None:  # fmt: skip
-        found = 0 if check.plain(found) == 0 else check.as_count(found, "found")
-        rest, looks = check.as_count(rest, "rest"), check.as_count(looks, "looks")
+        found, rest = check.as_count(found, "found", least=0), check.as_count(rest, "rest")
+        looks = check.as_count(looks, "looks")
         plan = _plan(found, rest, check.as_alpha(recall, "recall"), check.as_level(alpha), looks)
         rng = fresh_generator()  # what it gives is recorded
         order = rng.permutation(rng.choice(rest, plan.sizes[-1], replace=False)).tolist()

@@ -81,18 +81,14 @@ def common_cutoffs(found: Found, everyone: Evidence, terms: Terms) -> tuple[list
 
 
 def _at_common(rows: Evidence, certified: Certified, promise: Promise, lowest: Step, terms: Terms) -> Cutoff:
-    first = certified.steps[0]
-    step = replace(first, threshold=lowest.threshold, tie_break=lowest.tie_break)
-    own = _own(rows, promise, terms) if certified.proof.counted else None
+    step = replace(certified.steps[0], threshold=lowest.threshold, tie_break=lowest.tie_break)
     counted = certified.proof.counted
-    wanted = [step.threshold] if own is None else [step.threshold, own.threshold]
-    summary = rows.counts.summary(wanted if counted else [])
-    total, kept = summary.scores.total, None
+    own = _own(rows, promise, terms) if counted else None
+    summary = rows.counts.summary([each.threshold for each in (step, own) if each and counted])
+    shares = [_share(each, summary.scores.total, step) for each in summary.reached]
     if counted:
-        at = summary.reached[0]
-        step = replace(step, reached=at.qualified, share=_share(at, total, step))
-    if own is not None:
-        kept = OwnCutoff(own.threshold, _share(summary.reached[1], total, step))
+        step = replace(step, reached=summary.reached[0].qualified, share=shares[0])
+    kept = None if own is None else OwnCutoff(own.threshold, shares[1])
     return Cutoff(
         rows.group, promise, terms.level, certified.rows, certified.qualified, (step,), certified.proof,
         summary.fingerprint, summary.scores, kept,

@@ -86,7 +86,8 @@ def judge(policy: Certificate, everyone: RowsSeen, groups: dict[str, Mask]) -> t
     chance, finding = min(findings)
     chance = min(1.0, chance * len(findings))
     if chance < LEVEL:
-        rare = f"which a true one shows at most {_rarely(chance)} of the time"
+        rarely = f"{100 * chance:.2g}%" if chance >= 1e-6 else "0.0001%"
+        rare = f"which a true one shows at most {rarely} of the time"
         return False, f"These rows speak against the promise: {finding}, {rare}.{rest}"
     return True, f"Consistent with the promise: {finding}.{rest}"
 
@@ -187,7 +188,3 @@ def _fell_short(missed: int, pools: int) -> str:
 
 def _none_covered(target: Promise) -> str:
     return f"it covers pools of {number(target.pool or 1)} or more candidates, and none of these is as large"
-
-
-def _rarely(chance: float) -> str:
-    return f"{100 * chance:.2g}%" if chance >= 1e-6 else "0.0001%"

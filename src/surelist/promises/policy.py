@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 import textwrap
-import warnings
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from warnings import warn
 
 import numpy as np
 from msgspec.structs import replace
@@ -28,7 +28,7 @@ from surelist.promises import policy_display, policy_file, pool_checks, wording
 from surelist.promises.options import GroupKey
 from surelist.promises.promise import About
 from surelist.promises.state import Certificate, Cutoff, ExcessBound
-from surelist.promises.wording import TwoLines, two_lines
+from surelist.promises.wording import TwoLines
 from surelist.score_summary import PoolCheck
 
 
@@ -73,15 +73,10 @@ class Policy(Displayed, Certificate, frozen=True):
         """Threshold per group, named as in the target, for the smallest pool that is covered."""
         return {self.group_key(cutoff.group): cutoff.steps[0].threshold for cutoff in self.cutoffs}
 
-    @cached_property
-    def promise(self) -> str:
-        """What is promised, in one sentence, with the numbers."""
-        return wording.promise(self)
-
-    @cached_property
-    def two_lines(self) -> TwoLines:
-        """The promise in two lines that a person can repeat, and what they mean."""
-        return two_lines(self)
+    promise = cached_property(wording.promise)
+    two_lines = cached_property(wording.two_lines)
+    conditions = cached_property(wording.conditions)
+    warnings = cached_property(wording.warnings)
 
     def promise_of(self, candidates: int | None) -> str:
         """The promise as it stands beside a list of so many candidates; None: beside no list.
@@ -99,11 +94,6 @@ class Policy(Displayed, Certificate, frozen=True):
         if candidates is not None and candidates and self.of_collection:
             return f"Nothing is promised of other candidates: {self.not_of_these}. {wording.THEIR_LIST}"
         return wording.OF_NOBODY if candidates == 0 else None
-
-    @cached_property
-    def conditions(self) -> tuple[str, ...]:
-        """What the promise rests on, in plain words [theory: setting]."""
-        return wording.conditions(self)
 
     @property
     def excess_bound(self) -> dict[GroupKey | None, ExcessBound]:
@@ -190,11 +180,6 @@ class Policy(Displayed, Certificate, frozen=True):
         """Whether whole pools were the units of calibration."""
         return self.cutoffs[0].target.whole_pools
 
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What a person should look at: a score that ranks the wrong way, labels that are all alike, ties."""
-        return wording.warnings(self)
-
     def plot(self, ax: axes.Axes | None = None, *, path: str | Path | None = None) -> axes.Axes:
         """The share of calibration rows at or above each score, and the thresholds (``plots`` extra)."""
         curves = {
@@ -222,7 +207,7 @@ class Policy(Displayed, Certificate, frozen=True):
             self.require_pool(array)
         mask = self.filter.select(array, groups, ids)
         if len(mask) == 0:
-            warnings.warn("scores: the pool is empty, and so is its shortlist.", PoolWarning, stacklevel=2)
+            warn("scores: the pool is empty, and so is its shortlist.", PoolWarning, stacklevel=2)
         return mask
 
     @property

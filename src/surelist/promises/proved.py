@@ -62,9 +62,8 @@ def require_proof(promise: Promise, asked: Conditions) -> None:
         return
     beside = {name: value for name, value in asked.beside().items() if name not in ("rule", "evidence")}
     what = type(promise).__name__ + ("" if asked.rule == "exact" else f" by {option('rule', asked.rule)}")
-
+    listed = ", ".join(WORDS[each] for each in beside.items())
     if asked.others == "none" and proof_of(promise, replace(asked, others="given")) is not None:
-        listed = ", ".join(WORDS[each] for each in beside.items())
         raise InvalidInput(
             "unlabelled",
             f"{what} with {listed} needs scores of other candidates from the same population; pass "
@@ -85,7 +84,9 @@ def require_proof(promise: Promise, asked: Conditions) -> None:
 
     for name, value in beside.items():
         if not proved(**{name: value}):
-            instead = OTHER_LABELS if _by_probability(promise, asked) else "leave one out"
+            # labels known above a score would do if each had been drawn with its own probability
+            drawn = asked.labels == "two rates" and proof_of(promise, replace(asked, labels="thinned"))
+            instead = OTHER_LABELS if drawn else "leave one out"
             raise InvalidInput(
                 _keyword(name), f"{what} and {WORDS[name, value]} have no proof together; {instead}."
             )
@@ -93,7 +94,6 @@ def require_proof(promise: Promise, asked: Conditions) -> None:
         if not proved(**{a: x, b: y}):
             why = INSTEAD.get((a, x, b, y), f"there is no proof of {what} with both. Leave one out")
             raise InvalidInput(_keyword(b), f"{WORDS[a, x]} and {WORDS[b, y]} do not go together: {why}.")
-    listed = ", ".join(WORDS[each] for each in beside.items())
     raise InvalidInput("target", f"{what} has no proof with all of {listed} together; leave one out.")
 
 
@@ -112,11 +112,6 @@ def _require_evidence(promise: Promise, asked: str) -> None:
 def proved_from(promise: Promise | type[Promise], evidence: str = "rows") -> bool:
     """Whether a kind has any proof from evidence of this sort."""
     return any(evidence in each.values("evidence") for each in promise.proved_with)
-
-
-def _by_probability(promise: Promise, asked: Conditions) -> bool:
-    """Whether labels known above a score would do if each had been drawn with its own probability."""
-    return asked.labels == "two rates" and proof_of(promise, replace(asked, labels="thinned")) is not None
 
 
 def require_use(promises: Sequence[Promise], asked: Conditions) -> None:
@@ -153,7 +148,18 @@ sizes goes with no other promise of the same list, and of amounts no row is drop
 
 def page() -> str:
     """The whole page."""
-    return "\n\n".join((HEAD, _overview(), _legend(), *map(_kind, kinds.classes()))) + "\n"
+    every = kinds.classes()
+    overview = [
+        [f"[`{each.__name__}`](#{each.__name__.lower()})", each.about.value, f"{len(accepted(each)):,}"]
+        for each in every
+    ]
+    legend = [[TITLES.get(name, name), value, words] for (name, value), words in WORDS.items()]
+    tables = (
+        _table(["promise", "about", "sets with a proof"], overview),
+        "## Conditions",
+        _table(["condition", "value", "what is asked for"], legend),
+    )
+    return "\n\n".join((HEAD, *tables, *map(_kind, every))) + "\n"
 
 
 def accepted(promise: type[Promise]) -> set[Conditions]:
@@ -163,19 +169,6 @@ def accepted(promise: type[Promise]) -> set[Conditions]:
     return {each for each in every if each.others == "given" or not needed or each.evidence == "labelling"}
 
 
-def _overview() -> str:
-    rows = [
-        [f"[`{each.__name__}`](#{each.__name__.lower()})", each.about.value, f"{len(accepted(each)):,}"]
-        for each in kinds.classes()
-    ]
-    return _table(["promise", "about", "sets with a proof"], rows)
-
-
-def _legend() -> str:
-    rows = [[TITLES.get(name, name), value, words] for (name, value), words in WORDS.items()]
-    return "## Conditions\n\n" + _table(["condition", "value", "what is asked for"], rows)
-
-
 def _kind(promise: type[Promise]) -> str:
     shown = [
         name
@@ -183,16 +176,15 @@ def _kind(promise: type[Promise]) -> str:
         if any(_values(promise, each, name) != (getattr(PLAIN, name),) for each in promise.proved_with)
     ]
     rows = [
-        [_link(each.section), *(", ".join(_values(promise, each, name)) for name in shown)]
+        [
+            f"[{each.section}](statistics.md#{each.section})",
+            *(", ".join(_values(promise, each, name)) for name in shown),
+        ]
         for each in promise.proved_with
     ]
     units = " Whole pools are the units (`pools=`)." if promise.whole_pools else ""
     table = _table(["proof", *(TITLES.get(name, name) for name in shown)], rows)
     return f"## {promise.__name__}\n\n{promise.help}{units}\n\n{table}"
-
-
-def _link(section: str) -> str:
-    return f"[{section}](statistics.md#{section})"
 
 
 def _values(promise: type[Promise], proved: Proved, name: str) -> tuple[str, ...]:

@@ -126,9 +126,7 @@ class NoisyLabels(Struct, frozen=True, eq=False):
 
     def __post_init__(self) -> None:
         for name in ("false_positive", "false_negative"):
-            share = check.as_fraction(getattr(self, name), name)
-            if not 0 <= share < 1:
-                raise InvalidInput(name, expected="a share from 0 to below 1", got=repr(getattr(self, name)))
+            check.as_share(getattr(self, name), name)
         if self.longest is not None:
             check.as_alpha(self.longest, "longest")
 

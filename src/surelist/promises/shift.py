@@ -136,14 +136,12 @@ def keep_rows(given: DensityRatio, rows: int) -> tuple[Mask, Shift]:
     bound = check.as_positive(given.bound, "bound")
     ratio = check.as_weights(given.ratios, rows, bound, "ratios") / bound
     origin: SeedFrom = "system" if given.seed is None else "caller"
-    seed = fresh_bits(SEED_BITS) if given.seed is None else given.seed
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise InvalidInput("seed", expected="a whole number of at least 0", got=repr(seed))
+    seed = fresh_bits(SEED_BITS) if given.seed is None else check.as_count(given.seed, "seed", least=0)
     # a stream of our own: the same seed elsewhere must not be the same numbers as here
-    kept = np.random.default_rng([int(seed), THINNING]).random(rows) < ratio
+    kept = np.random.default_rng([seed, THINNING]).random(rows) < ratio
     if not kept.any():
         raise InvalidInput("shift", "no calibration row was kept; the bound is far too large.")
-    return kept, Shift(bound, rows, int(seed), check.as_flag(given.exact, "exact"), origin)
+    return kept, Shift(bound, rows, seed, check.as_flag(given.exact, "exact"), origin)
 
 
 def with_margin(terms: Terms, within: float, certify: Callable[[Terms], P]) -> P:

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from surelist._numerals import count
 from surelist.bounds.this_list import Certifiable, usual_count
-from surelist.promises.state import Certificate, Cutoff
+from surelist.promises.state import Certificate
 
 FIXED_BEFORE = ("exact", "pac", "bernstein")
 MISS = 0.05  # per side
@@ -61,14 +61,11 @@ def usual(policy: Certificate, candidates: int, listed: int) -> Usual | None:
     if step.share is None or step.reached is None:
         return None
     rows = round(step.share * cutoff.rows)
-    given = Certifiable(cutoff.rows, _fewest(cutoff, step.critical_count), cutoff.qualified)
+    # how many qualified rows there had to be for the promise to be certified at all
+    fewest = cutoff.target.fewest_qualified(cutoff.level) or step.critical_count
+    given = Certifiable(cutoff.rows, fewest, cutoff.qualified)
     low, high = usual_count(listed, step.critical_count, step.reached, rows - step.reached, MISS, given)
     return Usual(listed, low, high, rows, step.reached)
-
-
-def _fewest(cutoff: Cutoff, count: int) -> int:
-    """How many qualified rows there had to be for the promise to be certified at all."""
-    return cutoff.target.fewest_qualified(cutoff.level) or count
 
 
 def _known(policy: Certificate) -> bool:

@@ -34,7 +34,7 @@ OTHER_POPULATION = (
 
 
 def promise(policy: Certificate) -> str:
-    """One English sentence with the numbers."""
+    """What is promised, in one sentence, with the numbers."""
     if policy.withdrawn is not None:
         return f"Nothing is promised any more: {policy.withdrawn}"
     claims = "; ".join(cutoff.proof.claim(cutoff, policy) for cutoff in policy.cutoffs)
@@ -107,7 +107,7 @@ def list_length(cutoff: Cutoff, policy: Certificate) -> str | None:
 
 
 def warnings(policy: Certificate) -> tuple[str, ...]:
-    """What does not break the promise and should be looked at all the same."""
+    """What a person should look at: a score that ranks the wrong way, labels that are all alike, ties."""
     doubt = alpha_meant(policy.alpha)
     lines = [] if doubt is None else [doubt]
     for cutoff in policy.cutoffs:
@@ -132,7 +132,7 @@ def _rows_were(rows: int) -> tuple[str, str]:
 
 
 def conditions(policy: Certificate) -> tuple[str, ...]:
-    """The conditions [theory: setting], and those of the options in use."""
+    """What the promise rests on, in plain words [theory: setting]."""
     sentences = [each for cutoff in policy.cutoffs for each in cutoff.proof.conditions(cutoff, policy)]
     sentences.extend(_about_options(policy))
     moved = {phrases.WHOLE_POOLS: phrases.SCORED_POOLS} if policy.dropped_rows else {}
@@ -278,7 +278,7 @@ class TwoLines(Struct, frozen=True):
 
 
 def two_lines(policy: Certificate) -> TwoLines:
-    """The promise as a person would repeat it."""
+    """The promise in two lines that a person can repeat, and what they mean."""
     if policy.withdrawn is not None:
         return TwoLines("Nothing is promised any more.", f"Why: {policy.withdrawn}", ())
     what = _what(policy)
@@ -340,10 +340,8 @@ def _about_sure(policy: Certificate) -> list[str]:
         return []
     drawn = "pools that came by chance" if first.target.whole_pools else first.proof.drawn_by
     return [
-        f"How sure: the promise is worked out from {drawn}. Whoever works in this way, again and "
-        "again "
-        f"from fresh ones, makes a promise that turns out false at most {one_in(policy.alpha, 'time')}. "
-        "That is "
+        f"How sure: the promise is worked out from {drawn}. Whoever works in this way, again and again from "
+        f"fresh ones, makes a promise that turns out false at most {one_in(policy.alpha, 'time')}. That is "
         "not the share of false ones among the promises made: a refusal is never false."
     ]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import Struct
 
-from surelist._files import hold
+from surelist._files import Chance, hold
 from surelist.bounds.counts import first_crossing_counts
 from surelist.errors import InvalidInput, NotCertifiable, Shortfall
 from surelist.promises import phrases
@@ -260,7 +260,7 @@ class Looks(Counts, tag="looks", frozen=True):
     budgets: tuple[float, ...]
     counts: tuple[int, ...]
     chosen: int
-    audit_rate: float | None = None
+    audit_rate: Chance | None = None
 
     def over(self, cutoff: Cutoff, policy: Certificate) -> str:
         return "the draw of its rows and pools"
@@ -296,7 +296,6 @@ class Looks(Counts, tag="looks", frozen=True):
         hold(budgets[-1] <= cutoff.level.alpha, "the looks spend more than alpha")
         hold(0 <= self.chosen < len(self.rows), "no look gave the threshold")
         hold(self.rows[0] > 0 and self.rows[self.chosen] == cutoff.rows, "the row counts differ")
-        hold(self.audit_rate is None or 0 < self.audit_rate < 1, "the audit rate is impossible")
         counts = first_crossing_counts(self.rows, rate, budgets)
         hold(counts == list(self.counts), f"the looks' counts should be {counts}")
         claimed = [(step.pool_size, step.critical_count) for step in cutoff.steps]

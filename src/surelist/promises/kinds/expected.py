@@ -138,7 +138,9 @@ class Expected(RatePromise, tag="expected", frozen=True):
         return bounds.critical_count(rows, self.rate, level.alpha, level.rule)
 
     def count_about(self, rows: int, qualified: int, level: Level) -> int:
-        return self.count_at(0, rows, qualified, _quick(level))
+        # the paper's band where the simultaneous rule would take seconds
+        quick = replace(level, rule="dkw") if level.rule == "simultaneous" else level
+        return self.count_at(0, rows, qualified, quick)
 
     def is_enough(self, step: Step, rows: int, qualified: int, level: Level) -> bool:
         exact = level.rule == "exact"
@@ -241,11 +243,6 @@ def found_share(rate: float, cutoff: Cutoff, policy: Certificate, seen: RowsSeen
     if policy.group_rows == "all" and seen.among is not None and group is not None:
         words, rows = f"of all candidates are{whose}, qualified and listed", seen.among
     return (ShareSeen(seen.listed & seen.good, rows, rate, words, f"none of the rows is{whose}"),)
-
-
-def _quick(level: Level) -> Level:
-    """The paper's band where the simultaneous rule would take seconds."""
-    return replace(level, rule="dkw") if level.rule == "simultaneous" else level
 
 
 def equal_opportunity(

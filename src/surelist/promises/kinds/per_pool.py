@@ -266,8 +266,7 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
             both = [percent(joint[0] * policy.chosen_of), percent(joint[1])]
             return (
                 f"wrong with probability at most {alpha}, and with at most {both[0]} over the draw of "
-                f"{rows}, "
-                f"{both[1]} over the pool"
+                f"{rows}, {both[1]} over the pool"
             )
         if policy.grouped:
             share = level.calibration_share

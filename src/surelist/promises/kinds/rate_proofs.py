@@ -74,17 +74,12 @@ class RankChain(Proof, tag="rank-chain", frozen=True):
         hold(bound <= cutoff.level.alpha, f"the level of its counts is {bound:.4g}, above alpha")
 
 
-def chain_helps(rows: int, unlabelled: int) -> bool:
-    """Whether there are enough unlabelled scores, and few enough rows, for the chain to be used."""
-    return rows <= unlabelled and rows <= MOST_ROWS
-
-
 def certify_chain(evidence: Evidence, target: RatePromise, level: Level) -> Certified | None:
     """The walk from block to block; None where the exact rule serves better, or says better why not."""
     assert evidence.others is not None
-    if not chain_helps(evidence.rows, len(evidence.others)):
-        return None
     scores, good, unlabelled = evidence.scores, evidence.good, evidence.others
+    if len(scores) > min(len(unlabelled), MOST_ROWS):
+        return None
     chain = rank_chain(len(scores), len(unlabelled), target.rate, level.alpha)
     hits = np.sort(scores[good])
     if chain.first > len(hits):
@@ -180,9 +175,10 @@ def certify_audited(evidence: Evidence, target: RatePromise, level: Level) -> Ce
     audit_rate = check.as_rate(sampled.probability, "probability")
     needed = audit_count(rows, above, target.rate, audit_rate, level.alpha)
     if needed > available:
+        many = f"{needed:,}" if needed <= rows else f"more than the {rows:,} rows there are, as"
         raise refuse(
             target, level, evidence,
-            f"{above:,} qualified rows at or above {edge:g} ask for {_or_none(needed, rows)} audited "
+            f"{above:,} qualified rows at or above {edge:g} ask for {many} audited "
             f"qualified rows below it, and there are {available:,}: audit more rows, or ask for less.",
             count=needed,
         )  # fmt: skip
@@ -197,10 +193,6 @@ def certify_audited(evidence: Evidence, target: RatePromise, level: Level) -> Ce
     )
     count = above + needed if needed else enough
     return Certified((Step(0, count, threshold),), rows, above + available, proof)
-
-
-def _or_none(needed: int, rows: int) -> str:
-    return f"{needed:,}" if needed <= rows else f"more than the {rows:,} rows there are, as"
 
 
 class Noisy(Counts, frozen=True):
