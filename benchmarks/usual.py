@@ -13,7 +13,7 @@ import warnings
 import numpy as np
 
 import surelist as sl
-from surelist.promises.usual_counts import usual
+from surelist.promises.policy_display import usual
 
 RNG = np.random.default_rng(1)
 SHARES = {

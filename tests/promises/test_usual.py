@@ -8,7 +8,7 @@ from scipy import stats
 
 import surelist as sl
 from surelist.examples import population
-from surelist.promises.usual_counts import Usual, usual
+from surelist.promises.policy_display import Usual, usual
 from tests.helpers.promise_kinds import KINDS, policy_of
 
 SAID = {"expected", "per pool", "per pool, two levels", "recall"}

@@ -10,7 +10,7 @@ conditioned on their total, the numbers of pool marks between row marks are inde
 convolution. Counts of paths would underflow where n is much larger than m.
 
 ``usual_counts`` are those to expect on one *new* list, by the calibration rows at its threshold
-[theory: usual]; which policies they are true of is decided in ``promises.usual_counts``.
+[theory: usual]; which policies they are true of is decided in ``promises.policy_display``.
 """
 
 from __future__ import annotations

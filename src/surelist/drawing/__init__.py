@@ -1,1 +1,5 @@
-"""Plain numbers to pictures: SVG and matplotlib axes. Imports errors and files of ours, nothing else."""
+"""How objects show themselves: in prompts and notebooks (``display``), as pictures (``axes``, ``charts``)."""
+
+from surelist.drawing.display import Display, Displayed
+
+__all__ = ["Display", "Displayed"]

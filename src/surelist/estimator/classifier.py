@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from msgspec.structs import asdict, replace
@@ -29,7 +29,7 @@ from surelist.errors import InvalidInput, NestedFitWarning
 from surelist.estimator import enclosing_fit as nesting
 from surelist.promises.calibrate import calibrate
 from surelist.promises.conditions import Groups
-from surelist.promises.options import OPTIONS, GroupCutoff, GroupRows, GroupSplit, Rule
+from surelist.promises.options import GroupCutoff, GroupRows, GroupSplit, Rule
 from surelist.promises.policy import Policy
 from surelist.promises.promise import Needs, Promise
 
@@ -321,18 +321,14 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
                 )
 
     def _groups_of(self, groups: object, rows: Column) -> Groups | None:
-        settings = {name: getattr(self, f"group_{name}") for name in ("split", "rows", "cutoff")}
-        for name, value in settings.items():
-            check.as_choice(value, get_args(OPTIONS[f"group_{name}"].kind), f"group_{name}")
+        asked = Groups(groups, self.purpose, self.group_split, self.group_rows, self.group_cutoff)
         if groups is None:
             if self.purpose is not None:
                 raise InvalidInput("purpose", f"goes with {option('groups')}, got {self.purpose!r} without.")
             return None
         if isinstance(groups, Mapping):
-            names: Any = {name: _safe_indexing(mask, rows) for name, mask in groups.items()}
-        else:
-            names = _safe_indexing(groups, rows)
-        return Groups(names, purpose=self.purpose, **settings)
+            return replace(asked, names={name: _safe_indexing(mask, rows) for name, mask in groups.items()})
+        return replace(asked, names=_safe_indexing(groups, rows))
 
     def _changed_target(self, inside: dict[str, Any]) -> Any:
         """The target with ``target__k=...`` and the like applied."""

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from surelist._numerals import about
 from surelist._version import __version__
-from surelist.drawing import axes
-from surelist.drawing.display import Display
+from surelist.drawing import Display, axes
 from surelist.errors import InvalidInput
 from surelist.filters import Filter
 from surelist.lifecycle import campaign_state as looks

@@ -11,8 +11,7 @@ from msgspec import Struct
 
 from surelist import _check as check, _numerals as numerals
 from surelist._arrays import special, stats
-from surelist.drawing import axes
-from surelist.drawing.display import Display, Displayed
+from surelist.drawing import Display, Displayed, axes
 from surelist.promises.phrases import percent
 
 if TYPE_CHECKING:

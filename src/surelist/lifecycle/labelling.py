@@ -18,8 +18,7 @@ from surelist import _check as check
 from surelist._arrays import Ints, Mask
 from surelist._randomness import fresh_generator
 from surelist._version import __version__
-from surelist.drawing import axes
-from surelist.drawing.display import Display
+from surelist.drawing import Display, axes
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.filters import ACCEPT, LOOK, REJECT
 from surelist.lifecycle import labelling_start as given

@@ -19,8 +19,7 @@ from msgspec.structs import replace
 from surelist import _check as check, _numerals as numerals
 from surelist._arrays import Mask
 from surelist._files import Versions, hold
-from surelist.drawing import axes
-from surelist.drawing.display import Display
+from surelist.drawing import Display, axes
 from surelist.errors import InvalidInput
 from surelist.lifecycle import claims
 from surelist.lifecycle.claims import Alarm, Claim, MonitorState, Tally, Watch, claims_of

@@ -15,8 +15,7 @@ from msgspec import Struct
 from surelist import _check as check, _numerals as numerals
 from surelist._arrays import Floats, Mask, special
 from surelist._names import option
-from surelist.drawing import axes
-from surelist.drawing.display import Display, Displayed
+from surelist.drawing import Display, Displayed, axes
 from surelist.errors import InvalidInput
 from surelist.promises.promise import Promise
 

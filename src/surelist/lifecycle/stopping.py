@@ -20,8 +20,7 @@ from surelist._arrays import Ints
 from surelist._files import hold
 from surelist._randomness import fresh_generator
 from surelist.bounds.stop_sample import RestLooks, certified_by, most_left, rest_looks
-from surelist.drawing import axes
-from surelist.drawing.display import Display
+from surelist.drawing import Display, axes
 from surelist.errors import InvalidInput
 from surelist.lifecycle.labelling_start import marks_of
 from surelist.lifecycle.state import Correction, Count, Positive, Saved, Share, State, verify_corrections

@@ -20,7 +20,7 @@ from msgspec.structs import asdict, replace
 from surelist import _check as check
 from surelist._arrays import Column
 from surelist.errors import InvalidInput
-from surelist.promises.options import GroupCutoff, GroupRows, GroupSplit
+from surelist.promises.options import OPTIONS, GroupCutoff, GroupRows, GroupSplit
 
 if TYPE_CHECKING:
     from surelist.promises.promise import Promise
@@ -66,6 +66,11 @@ class Groups(Struct, frozen=True, eq=False):
     split: GroupSplit = "bonferroni"
     rows: GroupRows = "own"
     cutoff: GroupCutoff = "own"
+
+    def __post_init__(self) -> None:
+        for name in ("split", "rows", "cutoff"):
+            choices = get_args(OPTIONS[f"group_{name}"].kind)
+            check.as_choice(getattr(self, name), choices, f"group_{name}")
 
 
 class Hash(Struct, frozen=True, eq=False):

@@ -21,8 +21,7 @@ from surelist import _check as check, bounds
 from surelist._arrays import Column, Floats, Ints, Mask
 from surelist._check import MissingLabels
 from surelist._numerals import floored
-from surelist.drawing import axes
-from surelist.drawing.display import Display, Displayed
+from surelist.drawing import Display, Displayed, axes
 from surelist.errors import InvalidInput
 from surelist.promises.options import CurveRule
 from surelist.promises.phrases import percent

@@ -21,8 +21,7 @@ from surelist import _check as check, bounds
 from surelist._arrays import Mask
 from surelist._names import option
 from surelist.bounds.looking_back import clustered_interval
-from surelist.drawing import axes
-from surelist.drawing.display import Display, Displayed
+from surelist.drawing import Display, Displayed, axes
 from surelist.errors import InvalidInput
 from surelist.filters import pool_members
 from surelist.promises.judging import LEVEL, Pools, RowsSeen, judge, kept_by_pool

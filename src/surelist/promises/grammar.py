@@ -161,43 +161,36 @@ def grammar(before: str = "") -> str:
     return f"{', '.join(shown[:-1])} or {shown[-1]}"
 
 
+# ways in which labels come about: what each has to be given, and what else it may be
+WAYS = (
+    ("probability", "lowest_rate", "lowest_score"),
+    ("false_positive", "false_negative", "longest"),
+    ("audit_rate", "audited_below"),
+)
+
+
 def drawn_labels(asked: Asked) -> SampledLabels | NoisyLabels | None:
     """How labels came about, by the names of ``OPTIONS``; None where every row has its own."""
-    column, rate, edge = (asked.get(name) for name in ("probability", "audit_rate", "audited_below"))
-    lowest, low_score = asked.get("lowest_rate"), asked.get("lowest_score")
-    if column is None and (lowest, low_score) != (None, None):
-        raise InvalidInput(
-            "probability",
-            f"{option('lowest_rate')} and {option('lowest_score')} go with {option('probability')}.",
-        )
-    if column is not None:
-        if (rate, edge) != (None, None):
-            raise InvalidInput(
-                "probability",
-                f"give either a column or {option('audit_rate')} and {option('audited_below')}.",
-            )
-        if lowest is None:
-            raise InvalidInput(
-                "lowest_rate", f"{option('probability')} needs it, fixed before labels were drawn."
-            )
-        return SampledLabels(asked.get("label"), column, lowest_rate=lowest, lowest_score=low_score)
-    added, lost, longest = (asked.get(name) for name in ("false_positive", "false_negative", "longest"))
-    if (added, lost, longest) != (None, None, None):
-        if (rate, edge) != (None, None) or added is None or lost is None:
-            raise InvalidInput(
-                "false_positive",
-                f"labels that may be wrong need {option('false_positive')} and {option('false_negative')}, "
-                f"and do not go with {option('audit_rate')} and {option('audited_below')}.",
-            )
-        return NoisyLabels(asked.get("label"), added, lost, longest)
-    if (rate is None) != (edge is None):
-        raise InvalidInput(
-            "audit_rate",
-            f"{option('audit_rate')} and {option('audited_below')} go together; give both or neither.",
-        )
-    if rate is None:
+    said = [names for names in WAYS if any(asked.get(name) is not None for name in names)]
+    if not said:
         return None
-    return SampledLabels(asked.get("label"), check.as_rate(rate, "audit_rate"), above=edge)
+    first, second, *_ = names = said[0]
+    if len(said) > 1:
+        raise InvalidInput(
+            first,
+            f"{option(first)} and {option(said[1][0])} do not go together: labels come about in one way.",
+        )
+    if missing := next((name for name in (first, second) if asked.get(name) is None), None):
+        raise InvalidInput(
+            missing, f"{option(first)} and {option(second)} go together; give both or neither."
+        )
+    given: list[Any] = [asked.get(name) for name in ("label", *names)]
+    label, one, other, *more = given
+    if first == "false_positive":
+        return NoisyLabels(label, one, other, *more)
+    if first == "audit_rate":
+        return SampledLabels(label, check.as_rate(one, first), above=other)
+    return SampledLabels(label, one, None, other, *more)
 
 
 def _sizes(size: PoolSize) -> Any:

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from surelist import _check as check, _numerals as numerals
 from surelist._arrays import Ints, Mask
-from surelist.drawing import axes
-from surelist.drawing.display import Display, Displayed
+from surelist.drawing import Display, Displayed, axes
 from surelist.errors import InvalidInput, PoolWarning
 from surelist.filters import TRIAGE, Filter, GroupFilter, Threshold
 from surelist.promises import policy_display, policy_file, pool_checks, wording

@@ -19,7 +19,7 @@ from surelist._names import Marked, option
 from surelist.errors import GroupCutoffWarning, InvalidInput
 from surelist.promises import kinds
 from surelist.promises.conditions import Conditions, Groups, Hash, group_alpha, promise_shares, split_alpha
-from surelist.promises.options import OPTIONS, GroupCutoff, GroupKeys, GroupRows, GroupSplit, Rule
+from surelist.promises.options import GroupCutoff, GroupKeys, GroupRows, GroupSplit, Rule
 from surelist.promises.promise import Level, Promise
 
 GROUP_WARNING = (
@@ -51,11 +51,8 @@ class Terms(Struct, frozen=True, eq=False):
 
     def __post_init__(self) -> None:
         check.as_alpha(self.calibration_share, "calibration_share")
-        for name in ("group_split", "group_rows", "group_cutoff", "missing_labels"):
-            check.as_choice(getattr(self, name), get_args(OPTIONS[name].kind), name)
+        check.as_choice(self.missing_labels, get_args(MissingLabels), "missing_labels")
         check.set_value(self, "alpha", check.as_alpha(self.alpha))
-        if self.purpose is not None and not self.grouped:
-            raise InvalidInput("purpose", f"goes with {option('groups')}, got {self.purpose!r} without.")
         if self.common:
             for each in self.targets.values():
                 require_one_threshold(each)

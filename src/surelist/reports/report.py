@@ -21,8 +21,8 @@ from surelist.drawing import charts
 from surelist.errors import MissingDependency
 from surelist.promises import policy_display, policy_file, wording
 from surelist.promises.policy import Policy
+from surelist.promises.policy_display import usual
 from surelist.promises.state import Cutoff
-from surelist.promises.usual_counts import usual
 from surelist.reports import audit
 from surelist.reports.evidence import RULE_NAMES, Look, RowsEvidence, SelectionFacts
 from surelist.reports.pictures import Chart, curve_picture, promise_charts

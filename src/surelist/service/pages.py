@@ -11,8 +11,8 @@ from starlette.responses import Response
 
 from surelist.errors import InvalidInput
 from surelist.promises import policy_file
+from surelist.promises.policy_display import usual
 from surelist.promises.terms import Roles
-from surelist.promises.usual_counts import usual
 from surelist.reports.pictures import promise_charts
 from surelist.reports.report import common_of, cutoffs_of
 from surelist.service import answers, api_page, campaigns, jobs, policy_watch, reviewing, visitor, wizard

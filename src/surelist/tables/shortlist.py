@@ -13,8 +13,7 @@ from msgspec.structs import asdict, replace
 from surelist import _check as check
 from surelist._files import refuse_inputs
 from surelist._names import option
-from surelist.drawing import axes
-from surelist.drawing.display import Display, Displayed
+from surelist.drawing import Display, Displayed, axes
 from surelist.errors import InvalidInput
 from surelist.filters import ACCEPT, LOOK, REJECT, TRIAGE, Filter
 from surelist.score_summary import PoolCheck
