@@ -2,6 +2,7 @@
 
 from itertools import product
 from math import factorial, prod
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import surelist as sl
 from surelist.bounds.sampled import edge_rank, labelled_rate, spent
 from surelist.examples import population
 from surelist.promises import policy_file
+from surelist.promises.grammar import drawn_labels
 
 SCORES = np.array([3.0, 2.0, 1.0])
 
@@ -276,3 +278,28 @@ def test_a_longest_list_goes_with_a_count_alone():
     scores, labels = population(3, 500)
     with pytest.raises(sl.InvalidInput, match="longest: goes with Expected; Recall needs none"):
         sl.calibrate(scores, sl.NoisyLabels(labels, 0.01, 0.1, longest=0.3), sl.Recall(0.5))
+
+
+WAYS = {
+    "probability": {"probability": "p", "lowest_rate": 0.2},
+    "false_positive": {"false_positive": 0.02, "false_negative": 0.05},
+    "audit_rate": {"audit_rate": 0.2, "audited_below": 0.4},
+}
+
+
+def test_labels_come_about_in_one_way_and_what_that_needs_is_asked_for():
+    """A probability beside noise was once taken for the probability alone: a promise without its proof."""
+    assert drawn_labels({"label": "y"}) is None
+    for first, given in WAYS.items():
+        made = drawn_labels({"label": "y", **given})
+        assert isinstance(made, sl.NoisyLabels if first == "false_positive" else sl.SampledLabels)
+        for name, value in given.items():
+            with pytest.raises(sl.InvalidInput, match="go together; give both"):
+                drawn_labels({"label": "y", name: value})
+        for other in WAYS.keys() - {first}:
+            with pytest.raises(sl.InvalidInput, match="do not go together; give one"):
+                drawn_labels({"label": "y", **given, **WAYS[other]})
+    more: Any = drawn_labels({"label": "y", **WAYS["probability"], "lowest_score": 0.3})
+    assert (more.lowest_rate, more.lowest_score, more.above) == (0.2, 0.3, None)
+    noisy: Any = drawn_labels({"label": "y", **WAYS["false_positive"], "longest": 0.4})
+    assert (noisy.false_positive, noisy.false_negative, noisy.longest) == (0.02, 0.05, 0.4)

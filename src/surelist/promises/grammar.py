@@ -176,14 +176,9 @@ def drawn_labels(asked: Asked) -> SampledLabels | NoisyLabels | None:
         return None
     first, second, *_ = names = said[0]
     if len(said) > 1:
-        raise InvalidInput(
-            first,
-            f"{option(first)} and {option(said[1][0])} do not go together: labels come about in one way.",
-        )
+        raise InvalidInput(first, f"{option(first)} and {option(said[1][0])} do not go together; give one.")
     if missing := next((name for name in (first, second) if asked.get(name) is None), None):
-        raise InvalidInput(
-            missing, f"{option(first)} and {option(second)} go together; give both or neither."
-        )
+        raise InvalidInput(missing, f"{option(first)} and {option(second)} go together; give both.")
     given: list[Any] = [asked.get(name) for name in ("label", *names)]
     label, one, other, *more = given
     if first == "false_positive":
