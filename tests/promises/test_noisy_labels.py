@@ -280,7 +280,7 @@ def test_a_longest_list_goes_with_a_count_alone():
         sl.calibrate(scores, sl.NoisyLabels(labels, 0.01, 0.1, longest=0.3), sl.Recall(0.5))
 
 
-WAYS = {
+WAYS: dict[str, dict[str, Any]] = {
     "probability": {"probability": "p", "lowest_rate": 0.2},
     "false_positive": {"false_positive": 0.02, "false_negative": 0.05},
     "audit_rate": {"audit_rate": 0.2, "audited_below": 0.4},
