@@ -444,3 +444,60 @@ def test_sheets_go_out_and_come_back_as_workbooks(place, capsys):
     capsys.readouterr()
     assert run("label", "record", "work.json", "filled.xlsx", "--json") == 0
     assert json.loads(capsys.readouterr().out)["new"] == len(cells) - 1
+
+
+def labelled(truth: list[str], *words: str) -> None:
+    """work.json: a precision of the candidates with every label in."""
+    start = ("label", "start", "candidates.csv", "--precision", "0.5", "--labels", "60", "-o", "work.json")
+    assert run(*start, *words) == 0
+    while len(sl.Labelling.load("work.json").ask()):
+        assert run("label", "next", "work.json", "-o", "sheet.csv") == 0
+        fill("sheet.csv", truth)
+        assert run("label", "record", "work.json", "sheet.csv") == 0
+
+
+def test_no_list_is_written_of_a_table_that_is_not_the_one_that_was_drawn_from(place, capsys):
+    labelled(place, "--id", "candidate")
+    assert run("label", "status", "work.json", "--shortlist", "list.csv") == 0
+    Path("list.csv").unlink()
+    names, *rows = Path("candidates.csv").read_text().splitlines()
+    by_score = [names, *sorted(rows, key=lambda row: row.rsplit(",", 1)[1])]  # as people sort their tables
+    told = sl.Labelling.load("work.json")
+    scores = np.array([float(row.rsplit(",", 1)[1]) for row in rows])
+    unseen = next(row for row in np.argsort(scores).tolist() if row not in told.drawn)
+    better = [names, *rows]
+    better[unseen + 1] = ",".join([*rows[unseen].split(",")[:-1], "99"])  # nobody drew it: the count tells
+    other = [names, *rows]
+    other[told.drawn[0] + 1] = "somebody" + rows[told.drawn[0]]
+    for changed, why in ((by_score, "row"), (better, "are certified"), (other, "somebody")):
+        Path("candidates.csv").write_text("\n".join(changed) + "\n")
+        capsys.readouterr()
+        assert run("label", "status", "work.json", "--shortlist", "list.csv") == 2
+        said = " ".join(capsys.readouterr().err.split())
+        assert "The collection has changed since" in said
+        assert why in said
+        assert not Path("list.csv").exists()
+    assert told.select(scores).sum() == told.listed
+    scores[unseen] = 99
+    with pytest.raises(sl.InvalidInput, match="expected those of the collection"):
+        told.select(scores)
+
+
+def test_a_sheet_whose_rows_were_mixed_up_is_refused_and_one_without_leading_zeros_is_not(place, capsys):
+    lines = Path("candidates.csv").read_text().splitlines()
+    Path("candidates.csv").write_text(
+        "\n".join([lines[0], *(f"{at:04},{line.partition(',')[2]}" for at, line in enumerate(lines[1:]))])
+    )
+    start = ("label", "start", "candidates.csv", "--precision", "0.5", "--labels", "60")
+    assert run(*start, "--id", "candidate", "-o", "work.json") == 0
+    assert run("label", "next", "work.json", "-o", "sheet.csv") == 0
+    fill("sheet.csv", place)
+    names, *rows = Path("sheet.csv").read_text().splitlines()
+    cells = [row.split(",") for row in rows]
+    mixed = [[cells[at - 1][0], *each[1:]] for at, each in enumerate(cells)]  # one column moved alone
+    Path("sheet.csv").write_text("\n".join([names, *(",".join(each) for each in mixed)]))
+    assert run("label", "record", "work.json", "sheet.csv") == 2
+    assert "column 'candidate': spreadsheet row 2 has" in " ".join(capsys.readouterr().err.split())
+    plain = [[each[0], str(int(each[1])), *each[2:]] for each in cells]  # as Excel saves 0012
+    Path("sheet.csv").write_text("\n".join([names, *(",".join(each) for each in plain)]))
+    assert run("label", "record", "work.json", "sheet.csv") == 0

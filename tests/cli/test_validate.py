@@ -149,7 +149,7 @@ def test_a_plan_of_a_stop_test_has_each_case_once(capsys):
     assert capsys.readouterr().out.count("if 0 left") == 1
 
 
-def test_a_blank_row_of_a_sheet_is_skipped_and_rows_count_from_one(capsys):
+def test_a_blank_row_of_a_sheet_is_skipped_and_rows_count_as_a_spreadsheet_does(capsys):
     run(START)
     run(["validate", "next", "v.json", "-o", "sheet.csv"])
     filled("sheet.csv")
@@ -158,7 +158,7 @@ def test_a_blank_row_of_a_sheet_is_skipped_and_rows_count_from_one(capsys):
     assert run(["validate", "record", "v.json", "sheet.csv"]) == 0
     Path("sheet.csv").write_text(text + ",,1\n")
     assert run(["validate", "record", "v.json", "sheet.csv"]) == 2
-    assert "in row 201" in capsys.readouterr().err
+    assert "in spreadsheet row 202" in capsys.readouterr().err
 
 
 def test_what_does_not_fit_is_named_as_the_command_line_knows_it(capsys):

@@ -289,6 +289,8 @@ class Labelling(Saved[LabellingState]):
                 raise InvalidInput("scores", "expected those of the collection, in its order; they differ.")
         on, off = self.named
         mask[on], mask[off] = True, False
+        if int(mask.sum()) != self.listed:
+            raise InvalidInput("scores", "expected those of the collection, in its order; they differ.")
         return mask
 
     def triage(self, scores: object, groups: object = None) -> NDArray[np.str_]:

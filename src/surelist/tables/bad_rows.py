@@ -303,7 +303,4 @@ def _shown(columns: Columns, example: Example) -> str:
     values = ", ".join(f"{name}={cell}" for name, cell in cells)
     if example.row is None:
         return values
-    table = columns.table
-    spreadsheet = table.origin.form in ("csv", "excel")
-    what = "spreadsheet row" if spreadsheet else "row" if table.file else "position"
-    return f"{what} {example.row}: {values}"
+    return f"{columns.table.row_name} {example.row}: {values}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import datetime
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -327,6 +327,7 @@ def write_listed(
     without: Sequence[int] = (),
     without_ids: Sequence[str] = (),
     looks: Sequence[int | str] | None = None,
+    accept: Callable[[int], None],
 ) -> None:
     """Everyone at or above their group's threshold and the rows named, but for those ``without``: all
     columns, in the table's order. With ``looks``, rows to be looked at, it is everyone, and a column says
@@ -348,6 +349,7 @@ def write_listed(
             kept = kept | place.is_in(list(more))
         if less and place is not None:
             kept = kept & ~place.is_in(list(less))
+    accept(int(table.rows(frame.filter(kept).select(nw.len()), "counting the list")[0][0]))
     names = list(table.columns)
     if looks is None:
         frame = frame.filter(kept)

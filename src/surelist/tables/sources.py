@@ -107,6 +107,17 @@ class Table(Struct, frozen=True, dict=True, eq=False):
             return tuple(known.get(row, self.origin.row(row)) for row in rows)
         return tuple(map(self.origin.row, rows))
 
+    @property
+    def row_name(self) -> str:
+        """What people call the number of a row."""
+        return (
+            "spreadsheet row" if self.origin.form in ("csv", "excel") else "row" if self.file else "position"
+        )
+
+    def place(self, row: int) -> str:
+        """A data row (from 0) as people find it, in words."""
+        return f"{self.row_name} {self.sheet_rows([row])[0] if self.file else row}"
+
     def rows(self, frame: Frame, what: str) -> list[tuple[Any, ...]]:
         """Run one pass and fetch its small result."""
         self.say(what)

@@ -25,6 +25,7 @@ from surelist.lifecycle.labelling_design import Fetched, Ints
 from surelist.lifecycle.labelling_start import judge_scores
 from surelist.promises.policy import Policy
 from surelist.tables.arrays import read_text
+from surelist.tables.numbers import NumberStyle
 from surelist.tables.output import (
     Row,
     count_rows,
@@ -35,6 +36,7 @@ from surelist.tables.output import (
     write_sheet,
 )
 from surelist.tables.ranks import RankedTable
+from surelist.tables.reading import is_text, style_of
 from surelist.tables.roles import require_column
 from surelist.tables.sources import Table, open_table
 from surelist.workflows.source import Source
@@ -150,28 +152,53 @@ def open_collection(work: Labelling) -> tuple[Table, dict[str, str]]:
 
 
 def drawn_rows(table: Table, work: Labelling, rows: list[int]) -> list[Row]:
-    """Drawn rows with all their columns."""
+    """Drawn rows with all their columns; refused where they are no longer those that were drawn."""
+    columns = work.columns or {}
+    names = work.ids(rows) if "id" in columns else None
     if table.engine.ordered:
-        return rows_at(table, rows)
-    assert work.columns is not None
-    return rows_with_ids(table, work.columns["id"], work.ids(rows))
+        fetched = rows_at(table, rows)
+    else:
+        fetched = rows_with_ids(table, columns["id"], names or [])
+    style = style_of(table, columns["score"]) if is_text(table, columns["score"]) else NumberStyle()
+    score, ident = (table.titles.index(columns[role]) if role in columns else 0 for role in ("score", "id"))
+    for at, (row, cells) in enumerate(zip(rows, fetched, strict=True)):
+        now, was = cells[score], work.score(row)
+        value = style.value(now) if isinstance(now, str) else now
+        if value is None or not np.isclose(float(value), was, rtol=1e-12, atol=0):
+            raise _changed(f"row {row} has score {now}, and had {was!r} when it was drawn")
+        if names is not None and str(cells[ident]) != names[at]:
+            raise _changed(f"row {row} is {str(cells[ident])!r}, and was {names[at]!r} when it was drawn")
+    return fetched
 
 
-def write_certified(
-    work: Labelling, policy: Policy, table: Table, columns: Mapping[str, str], output: Path
-) -> None:
-    """The list of the collection itself."""
+def _changed(how: str) -> InvalidInput:
+    return InvalidInput(
+        "table",
+        f"{how}. The collection has changed since; a labelling is about the one it was started with. To go "
+        "on, put that back, its rows in their order.",
+    )
+
+
+def write_certified(work: Labelling, policy: Policy, table: Table, output: Path) -> None:
+    """The list of the collection itself; none where the table is not the one that was drawn from."""
+    columns = work.columns or {}
+    drawn_rows(table, work, work.drawn)
     on, off = work.named
     looks = work.looks if policy.three_ways else None
     thresholds = {each.group: each.steps[-1].threshold for each in policy.cutoffs}
     roles = {role: columns.get(role) for role in ("score", "group", "id")}
+    named: dict[str, Any] = {"rows": on, "without": off, "looks": looks}
     if table.engine.ordered:
-        write_listed(table, output, thresholds, roles | {"id": None}, rows=on, without=off, looks=looks)
+        roles["id"] = None
     else:
         names = work.ids(looks) if looks is not None else None
-        write_listed(
-            table, output, thresholds, roles, ids=work.ids(on), without_ids=work.ids(off), looks=names
-        )
+        named = {"ids": work.ids(on), "without_ids": work.ids(off), "looks": names}
+
+    def same(listed: int) -> None:
+        if listed != work.listed:
+            raise _changed(f"{listed:,} candidates would be on the list, and {work.listed:,} are certified")
+
+    write_listed(table, output, thresholds, roles, accept=same, **named)
 
 
 def judged_table(source: Path, judge: str, ident: str | None, output: Path) -> Path:

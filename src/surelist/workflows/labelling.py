@@ -23,10 +23,10 @@ from surelist.lifecycle.validation import Validation
 from surelist.promises.policy import Policy
 from surelist.tables.arrays import read_text
 from surelist.tables.output import Row, count_rows, rows_at, write_sheet
-from surelist.tables.reading import is_text, reading_of, style_of
+from surelist.tables.reading import reading_of
 from surelist.tables.sources import Table, open_table
 from surelist.workflows import label_tables as tables
-from surelist.workflows.lifecycle import read_label
+from surelist.workflows.lifecycle import read_labels
 
 __all__ = ["plan_stop"]  # and what is here
 
@@ -71,9 +71,8 @@ def next_sheet(command: str, state: Path, output: Path, *, count: int | None, la
     if not rows:
         return 0
     if isinstance(work, Labelling):
-        table, columns = tables.open_collection(work)
+        table, _ = tables.open_collection(work)
         fetched = tables.drawn_rows(table, work, rows)
-        check_scores(work, table, rows, fetched, columns["score"])
     elif work.table is None:
         raise InvalidInput("state", f"{state} was started without a table; ask() names its rows.")
     else:
@@ -102,9 +101,9 @@ def record_sheet(
     A label that differs from the one on record is refused, or with ``correct`` replaces it, as long as
     nothing rests on it. Those of a stop test count in the order of drawing.
     """
-    given = _read_sheet(sheet, label)
     with updating(state):
         work = STATES[command].load(state)
+        given = _read_sheet(open_table(sheet), label, work)
         asked = work.order if isinstance(work, StopTest) else work.ask().tolist()
         if strangers := sorted(given.keys() - work.told.keys() - set(asked)):
             raise InvalidInput(f"column {ROW!r}", f"row {strangers[0]} was not drawn; use the sheet of next.")
@@ -150,7 +149,7 @@ def finish_labelling(work: Labelling, *, policy: Path | None, shortlist: Path | 
     if policy is not None:
         made.save(policy)
     if shortlist is not None:
-        tables.write_certified(work, made, *tables.open_collection(work), shortlist)
+        tables.write_certified(work, made, tables.open_collection(work)[0], shortlist)
     return made
 
 
@@ -194,8 +193,7 @@ def start_stop(
 def _decisions(export: Path, decided: str) -> tuple[Table, list[float | None]]:
     """A table of everything, and the decision of every row; None where there is none."""
     table = open_table(export)
-    texts = read_text(table, {"decided": decided})["decided"]
-    return table, [read_label(text, decided, line) for line, text in enumerate(texts)]
+    return table, read_labels(table, decided, "decided")
 
 
 def plan_validation(
@@ -276,27 +274,6 @@ def _require_new(state: Path) -> None:
         )
 
 
-def _number_reader(table: Any, column: str) -> Any:
-    """How a raw value of this column becomes the number it was read as."""
-    if not is_text(table, column):
-        return float
-    style = style_of(table, column)
-    return lambda text: float(text) if style.plain else style.value(text)
-
-
-def check_scores(work: Labelling, table: Any, rows: list[int], fetched: list[Any], column: str) -> None:
-    """The table must still be the one that was drawn from."""
-    read = _number_reader(table, column)
-    scores = [read(row[table.titles.index(column)]) for row in fetched]
-    for row, score in zip(rows, scores, strict=True):
-        if not np.isclose(float(score), work.score(row), rtol=1e-12, atol=0):
-            raise InvalidInput(
-                "table",
-                f"row {row} has score {score}, and had {work.score(row)!r} when it was drawn. The "
-                "collection has changed since; a labelling is about the one it was started with.",
-            )
-
-
 def _check_decisions(test: Validation, rows: list[int]) -> None:
     """The table must still have the decisions that were drawn from, read as they were then."""
     if test.table is None or test.column is None:
@@ -330,19 +307,39 @@ def write_rows(
     write_sheet(output, header, body, table.paths)
 
 
-def _read_sheet(sheet: Path, label: str) -> dict[int, float | None]:
-    """The labels of a sheet by row; None for a blank one."""
-    columns = read_text(sheet, {"rows": ROW, "label": label})
+def _read_sheet(sheet: Table, label: str, work: Asking) -> dict[int, float | None]:
+    """The labels of a sheet by row; None for a blank one. Its rows are those drawn, by number and by id."""
+    roles, drawn = {"rows": ROW}, dict[int, str]()
+    if isinstance(work, Labelling) and (ident := (work.columns or {}).get("id")) in sheet.columns:
+        roles["id"], drawn = str(ident), dict(zip(work.drawn, work.ids(work.drawn), strict=True))
+    read, marks = read_text(sheet, roles), read_labels(sheet, label)
     labels: dict[int, float | None] = {}
-    for line, (text, mark) in enumerate(zip(columns["rows"], columns["label"], strict=True)):
-        number = (text or "").strip()
-        if not number and not (mark or "").strip():
+    for line, (text, mark) in enumerate(zip(read["rows"], marks, strict=True)):
+        number = (text or "").strip().removesuffix(".0")
+        if not number and mark is None:
             continue  # a blank row, as Excel may save it
-        if not number.removesuffix(".0").isdecimal():
-            got = f"{text!r} in row {line + 1}"
+        if not number.isdecimal():
+            got = f"{text!r} in {sheet.place(line)}"
             raise InvalidInput(f"column {ROW!r}", expected="the row number of the sheet", got=got)
-        row = int(number.removesuffix(".0"))
+        row, name = int(number), drawn.get(int(number))
         if row in labels:
-            raise InvalidInput(f"column {ROW!r}", f"row {row} appears twice in {sheet}.")
-        labels[row] = read_label(mark, label, line)
+            raise InvalidInput(f"column {ROW!r}", f"row {row} appears twice in {sheet.name}.")
+        if name is not None and not _same_name(there := read["id"][line] or "", name):
+            raise InvalidInput(
+                f"column {roles['id']!r}",
+                f"{sheet.place(line)} has {there!r} beside {ROW} {row}, who is {name!r}. Rows were mixed up "
+                "there, perhaps by sorting some columns alone: write the sheet again. Where only the "
+                "spelling of the ids changed, delete their column.",
+            )
+        labels[row] = mark
     return labels
+
+
+def _same_name(text: str, name: str) -> bool:
+    """Whether a spreadsheet may have made this text of a name: it drops zeros and rounds long numbers."""
+    if text.strip() == name.strip():
+        return True
+    try:
+        return bool(np.isclose(float(text), float(name), rtol=1e-5 * ("e" in text.lower()), atol=0))
+    except ValueError:
+        return False

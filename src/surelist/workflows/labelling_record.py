@@ -11,10 +11,10 @@ from surelist.errors import InvalidInput, NotCertifiable
 from surelist.lifecycle.labelling import Labelling
 from surelist.promises.policy import Policy
 from surelist.promises.promise import Promise
-from surelist.tables.output import count_rows, rows_at
+from surelist.tables.output import rows_at
 from surelist.tables.sources import open_table
-from surelist.workflows.label_tables import label_table, write_certified
-from surelist.workflows.labelling import ROW, check_scores, write_rows
+from surelist.workflows.label_tables import drawn_rows, label_table, write_certified
+from surelist.workflows.labelling import ROW, write_rows
 
 
 class Told(NamedTuple):
@@ -132,14 +132,8 @@ def report(text: str, marks: str, name: str) -> str:
 def write_list(text: str, marks: str, collection: Path, output: Path) -> int:
     """The certified list of the collection itself, with all columns; returns its length."""
     work = resumed(text, marks)
-    table = open_table(collection)
-    score = str((work.columns or {})["score"])
-    drawn = work.drawn
-    check_scores(work, table, drawn, rows_at(table, drawn), score)
-    write_certified(work, work.policy, table, work.columns or {}, output)
-    return (
-        work.listed if work.policy.three_ways and work.listed is not None else count_rows(open_table(output))
-    )
+    write_certified(work, work.policy, open_table(collection), output)
+    return work.listed or 0
 
 
 def write_stage(text: str, marks: str, collection: Path, output: Path) -> int:
@@ -148,9 +142,7 @@ def write_stage(text: str, marks: str, collection: Path, output: Path) -> int:
     rows = work.ask().tolist()
     if rows:
         table = open_table(collection)
-        fetched = rows_at(table, rows)
-        check_scores(work, table, rows, fetched, str((work.columns or {})["score"]))
-        write_rows(output, table, rows, fetched)
+        write_rows(output, table, rows, drawn_rows(table, work, rows))
     return len(rows)
 
 

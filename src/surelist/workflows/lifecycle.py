@@ -23,7 +23,7 @@ from surelist.promises.promise import Promise
 from surelist.tables.arrays import read_columns, read_text
 from surelist.tables.output import rows_with_ids, write_sheet
 from surelist.tables.shortlist import select_rows
-from surelist.tables.sources import open_table
+from surelist.tables.sources import Table, open_table
 from surelist.workflows import campaign_record
 from surelist.workflows.source import NO_HINTS, Hints, Source
 
@@ -158,11 +158,11 @@ def review_pool(
 
     Returns the campaign, how many reviews are new and, with ``final``, how many were given up.
     """
-    columns = read_text(reviews, {"label": label, "id": id})
-    labels = [read_label(text, label, row) for row, text in enumerate(columns["label"])]
+    table = open_table(reviews)
+    labels, names = read_labels(table, label), read_text(table, {"id": id})["id"]
     with updating(state):
         campaign = Campaign.load(state)
-        new = campaign.review(name, labels, ids=columns["id"])
+        new = campaign.review(name, labels, ids=names)
         closed = campaign.close(name) if final else 0
         campaign.save(state)
     return campaign, new, closed
@@ -216,13 +216,15 @@ def _numbers(
     return numbers if grouped else {role: values[""] for role, values in numbers.items()}
 
 
-def read_label(text: str | None, column: str, row: int) -> float | None:
-    """A label in a cell; None for a blank one."""
-    plain = "" if text is None else text.strip().lower()
-    if plain and plain not in LABELS:
-        got = f"{text!r} in row {row + 1}"
+def read_labels(table: Table, column: str, role: str = "label") -> list[float | None]:
+    """The labels in a column that people fill in; None for a blank one."""
+    texts = read_text(table, {role: column})[role]
+    words = [(text or "").strip().lower() for text in texts]
+    odd = next((row for row, word in enumerate(words) if word and word not in LABELS), None)
+    if odd is not None:
+        got = f"{texts[odd]!r} in {table.place(odd)}"
         raise InvalidInput(f"column {column!r}", expected="1 or yes, 0 or no, or blank", got=got)
-    return LABELS[plain] if plain else None
+    return [LABELS.get(word) for word in words]
 
 
 def _number(text: object, role: str, row: int) -> int | None:
