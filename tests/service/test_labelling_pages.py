@@ -507,3 +507,24 @@ def test_a_policy_on_record_that_its_labels_do_not_certify_is_a_problem(team):
         written = save(registry, other, "other", "Ann", labelling=ident)
         problems = verify(registry.database).problems
         assert problems.pop() == f"entry {written.entry.seq}: the labels on record do not certify this policy"
+
+
+def test_the_sheet_of_those_to_label_comes_back_from_a_spreadsheet_whatever_begins_an_id(team):
+    """Spreadsheets show the apostrophe before what might be a formula, and drop zeros."""
+    ids = [f"{'=@0'[row % 3]}{row:04d}" for row in range(600)]
+    people = "person,score\n" + "".join(f"{each},{row}\n" for row, each in enumerate(ids))
+    page = team.ann.post("/labellings", files={"file": ("people.csv", people)})
+    page = team.ann.post(
+        page.url.path, **{**LABELLING, "promise": "precision", "purity": "50", "labels": "60"}
+    )
+    path = f"/selections/{page.url.path.rpartition('/')[2]}"
+    names = [line.split(",")[1] for line in team.ann.get(path + "/reviews.csv").text.splitlines()[1:]]
+    assert {name[:2] for name in names} >= {"'=", "'@"}
+    text = "person,review\n" + "".join(f"{name.lstrip('0')},ja\n" for name in names)
+    sent = team.ann.post(path + "/reviews", files={"file": ("a.csv", text)}, id="person", label="review")
+    assert sent.status_code == 200, sent.text
+    back = [line.split(",")[2] for line in team.ann.get(path + "/reviews.csv").text.splitlines()[1:]]
+    assert back == ["yes"] * len(names)
+    twice = "person,review\n" + f"{names[0]},ja\n{names[0].removeprefix(chr(39))},nein\n"
+    sent = team.ann.post(path + "/reviews", files={"file": ("a.csv", twice)}, id="person", label="review")
+    assert "both yes and no" in sent.text

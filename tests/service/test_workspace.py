@@ -173,7 +173,7 @@ def test_a_reviewed_file_comes_back(team):
     page = team.ann.post(path + "/reviews", files=file, id="candidate", label="review")
     assert re.search(r"3 of \d+ reviewed: 2 yes, 1 no\.", page.text), re.findall("counts.*", page.text)
     for wrong, message in (
-        (said + "nobody;yes\n", "&#39;nobody&#39; are not on this shortlist"),
+        (said + "nobody;yes\n", "&#39;nobody&#39; are not on this list"),
         (said + f"{ids[4]};maybe\n", "expected yes or no, got &#39;maybe&#39; in row 6"),
     ):
         page = team.ann.post(

@@ -115,13 +115,7 @@ def send_file(ident: str, me: Annotated[Visitor, visit("operator", of="subject",
     columns = {name: me.said(name) for name in ("id", "label")}
     reviews = jobs.reviews_in_file(me, file, columns)
     with _work(me, ident)[1] as work:
-        strangers = work.strangers(list(reviews))
-    if strangers:
-        raise InvalidInput(
-            "reviews",
-            f"{', '.join(map(repr, strangers))}{' …' * (len(strangers) > 4)} are not on this shortlist. "
-            "Nothing was saved. Send the reviews of this list, with its ids.",
-        )
+        reviews = reviewing.as_named(work, reviews)
     bind(me.request, repr(reviews))
     me.view.record_reviews(ident, reviews).result()
     return to(f"/selections/{ident}/review?show=all")

@@ -19,7 +19,8 @@ from surelist.service.record.marks import Marks
 from surelist.service.settings import Settings
 from surelist.service.uploads import Draft, KeptList, Spool, list_of
 from surelist.service.worklist import FILTERS, PAGE, Asked, Candidate, Worklist
-from surelist.workflows.files import escape_cell
+from surelist.workflows.files import escape_cell, meant_by
+from surelist.workflows.lifecycle import LABELS
 
 DAY = 86_400
 KEEP = (DAY, 7 * DAY, 30 * DAY, 90 * DAY, 365 * DAY)
@@ -31,8 +32,6 @@ MARKS = {
     "settle-no": codes.SETTLED_NO,
 }
 SAID = {"yes": "yes", "no": "no", "split": "disagreement", "open": "", "seen": "marked by someone else"}
-YES_WORDS = {"1", "1.0", "yes", "y", "true", "ja", "j", "oui", "si", "sí", "qualified"}
-NO_WORDS = {"0", "0.0", "no", "n", "false", "nein", "non", "not qualified"}
 
 
 # -- how long candidates are kept
@@ -216,13 +215,30 @@ def reviews_in(rows: Mapping[str, Sequence[str | None]]) -> dict[str, bool]:
             continue
         if not candidate:
             raise InvalidInput("reviews", f"row {number} says {text!r}, but of no candidate.")
-        if word not in YES_WORDS | NO_WORDS:
+        if word not in LABELS:
             raise InvalidInput("reviews", expected="yes or no", got=f"{text!r} in row {number} ({candidate})")
-        if found.setdefault(candidate, word in YES_WORDS) != (word in YES_WORDS):
+        if found.setdefault(candidate, yes := bool(LABELS[word])) != yes:
             raise InvalidInput("reviews", f"{candidate!r} is both yes and no; the second is in row {number}.")
     if not found:
         raise InvalidInput(
             "reviews", "the column holds no yes and no no. Choose the column with the reviews."
+        )
+    return found
+
+
+def as_named(work: Worklist, reviews: Mapping[str, bool]) -> dict[str, bool]:
+    """Reviews by the candidates' own names, however a spreadsheet has written them."""
+    if not work.strangers(reviews):
+        return dict(reviews)
+    meant, found = meant_by(work.ranked()), dict[str, bool]()
+    for text, yes in reviews.items():
+        if found.setdefault(meant(text) or text, yes) != yes:
+            raise InvalidInput("reviews", f"{text!r} is both yes and no.")
+    if strangers := work.strangers(found):
+        raise InvalidInput(
+            "reviews",
+            f"{', '.join(map(repr, strangers))}{' …' * (len(strangers) > 4)} are not on this list. "
+            "Nothing was saved. Send the reviews of this list, with its ids.",
         )
     return found
 

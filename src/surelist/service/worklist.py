@@ -10,7 +10,7 @@ import json
 import math
 import sqlite3
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import TypeVar, cast
@@ -237,7 +237,7 @@ class Worklist(AbstractContextManager["Worklist"]):
             raise InvalidInput("candidate", f"the list has {self.length:,}, and none of rank {rank:,}.")
         return known[0]
 
-    def strangers(self, candidates: Sequence[str], limit: int = 5) -> list[str]:
+    def strangers(self, candidates: Iterable[str], limit: int = 5) -> list[str]:
         """Those who are not on the list, some of them."""
         known = self._file.execute
         sql = "SELECT 1 FROM list WHERE candidate = ?"

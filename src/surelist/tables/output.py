@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import datetime
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -235,6 +235,27 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return "_" not in text  # Python reads 1_000, spreadsheets do not
+
+
+def meant_by(names: Collection[str]) -> Callable[[str], str | None]:
+    """Whose name a cell is that came back from a spreadsheet: these drop zeros in front, and keep apostrophes
+    of ours."""
+    exact = {escape_cell(name): name for name in names} | {name: name for name in names}
+    numbers: dict[float, str | None] = {}
+    for name in names:
+        if (value := _short_number(name)) is not None:
+            numbers[value] = None if value in numbers else name
+
+    def meant(text: str) -> str | None:
+        value = _short_number(text)
+        return exact.get(text) or exact.get(text.strip()) or (None if value is None else numbers.get(value))
+
+    return meant
+
+
+def _short_number(text: str) -> float | None:
+    """A number of so few digits that no two are alike as floats."""
+    return float(text.replace(",", ".", 1)) if len(text) <= 15 and _is_number(text) else None
 
 
 def count_rows(table: Table) -> int:

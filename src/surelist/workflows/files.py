@@ -15,7 +15,7 @@ from surelist._check import MissingLabels
 from surelist.promises.terms import Roles
 from surelist.tables import bad_rows
 from surelist.tables.arrays import read_columns
-from surelist.tables.output import NO_STYLES, escape_cell, write_workbook
+from surelist.tables.output import NO_STYLES, escape_cell, meant_by, write_workbook
 from surelist.tables.profile import Profile, group_names, profile as profile_table
 from surelist.tables.reading import is_text, style_of
 from surelist.tables.roles import find_columns
@@ -29,7 +29,7 @@ TEMPLATE = (
     [("example-1", 0.84, "yes"), ("example-2", 0.31, "no"), ("example-3", 0.57, "")],
 )
 
-__all__ = ["Profile", "escape_cell", "group_names", "problems"]  # and what is here
+__all__ = ["Profile", "escape_cell", "group_names", "meant_by", "problems"]  # and what is here
 
 MOST_ROWS = 100_000  # of each problem
 

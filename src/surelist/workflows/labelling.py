@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from msgspec import Struct
 
 from surelist._files import updating, writing
@@ -22,7 +21,7 @@ from surelist.lifecycle.stopping import StopTest, describe_plan as plan_stop
 from surelist.lifecycle.validation import Validation
 from surelist.promises.policy import Policy
 from surelist.tables.arrays import read_text
-from surelist.tables.output import Row, count_rows, rows_at, write_sheet
+from surelist.tables.output import Row, count_rows, meant_by, rows_at, write_sheet
 from surelist.tables.reading import reading_of
 from surelist.tables.sources import Table, open_table
 from surelist.workflows import label_tables as tables
@@ -312,7 +311,7 @@ def _read_sheet(sheet: Table, label: str, work: Asking) -> dict[int, float | Non
     roles, drawn = {"rows": ROW}, dict[int, str]()
     if isinstance(work, Labelling) and (ident := (work.columns or {}).get("id")) in sheet.columns:
         roles["id"], drawn = str(ident), dict(zip(work.drawn, work.ids(work.drawn), strict=True))
-    read, marks = read_text(sheet, roles), read_labels(sheet, label)
+    read, marks, meant = read_text(sheet, roles), read_labels(sheet, label), meant_by(drawn.values())
     labels: dict[int, float | None] = {}
     for line, (text, mark) in enumerate(zip(read["rows"], marks, strict=True)):
         number = (text or "").strip().removesuffix(".0")
@@ -324,7 +323,7 @@ def _read_sheet(sheet: Table, label: str, work: Asking) -> dict[int, float | Non
         row, name = int(number), drawn.get(int(number))
         if row in labels:
             raise InvalidInput(f"column {ROW!r}", f"row {row} appears twice in {sheet.name}.")
-        if name is not None and not _same_name(there := read["id"][line] or "", name):
+        if name is not None and meant(there := read["id"][line] or "") != name:
             raise InvalidInput(
                 f"column {roles['id']!r}",
                 f"{sheet.place(line)} has {there!r} beside {ROW} {row}, who is {name!r}. Rows were mixed up "
@@ -333,13 +332,3 @@ def _read_sheet(sheet: Table, label: str, work: Asking) -> dict[int, float | Non
             )
         labels[row] = mark
     return labels
-
-
-def _same_name(text: str, name: str) -> bool:
-    """Whether a spreadsheet may have made this text of a name: it drops zeros and rounds long numbers."""
-    if text.strip() == name.strip():
-        return True
-    try:
-        return bool(np.isclose(float(text), float(name), rtol=1e-5 * ("e" in text.lower()), atol=0))
-    except ValueError:
-        return False

@@ -29,8 +29,9 @@ from surelist.workflows.source import NO_HINTS, Hints, Source
 
 UNREVIEWED = ("unreviewed", "unaudited")  # columns of reviews that never came
 IF_THERE = (*UNREVIEWED, "drawn")
-NO, YES = ("0", "0.0", "false", "no", "n"), ("1", "1.0", "true", "yes", "y")  # as people fill sheets in
-LABELS = dict.fromkeys(NO, 0.0) | dict.fromkeys(YES, 1.0)
+YES = ("1", "1.0", "1,0", "yes", "y", "true", "ja", "j", "wahr", "oui", "vrai", "si", "sí", "qualified")
+NO = ("0", "0.0", "0,0", "no", "n", "false", "nein", "falsch", "non", "faux", "not qualified")
+LABELS = dict.fromkeys(NO, 0.0) | dict.fromkeys(YES, 1.0)  # as people fill sheets in, by casefold
 
 
 def plan(
@@ -219,7 +220,7 @@ def _numbers(
 def read_labels(table: Table, column: str, role: str = "label") -> list[float | None]:
     """The labels in a column that people fill in; None for a blank one."""
     texts = read_text(table, {role: column})[role]
-    words = [(text or "").strip().lower() for text in texts]
+    words = [(text or "").strip().casefold() for text in texts]
     odd = next((row for row, word in enumerate(words) if word and word not in LABELS), None)
     if odd is not None:
         got = f"{texts[odd]!r} in {table.place(odd)}"
