@@ -233,6 +233,8 @@ class Policy(Displayed, Certificate, frozen=True):
             return self.select(scores, groups, ids)
         array = check.as_scores(self._chosen_score(scores))
         codes, count = check.as_codes(pools, len(array))
+        if self.filter.hashed and ids is not None:
+            ids = check.as_ids(ids, len(array))  # no two alike, in whichever pools they are
         chosen = np.zeros(len(array), dtype=np.bool_)
         order = np.argsort(codes, kind="stable")
         for rows in np.split(order, np.cumsum(np.bincount(codes, minlength=count))[:-1]):

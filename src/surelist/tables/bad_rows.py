@@ -194,7 +194,7 @@ def wrong_ids(columns: Columns, *, hashed: bool) -> list[Problem]:
     missing = columns.frame.filter(absent).select(nw.len().alias(ROWS))
     count = int(columns.rows(missing, "looking for missing ids")[0][0])
     problems = _rows("missing id", columns, "id", "missing candidate id", count, absent, stops=hashed)
-    count, shown = repeated_ids(columns)
+    count, shown = repeated_ids(columns, by_pool=not hashed)
     if count:
         message = f"column {columns.names['id']!r}: expected unique candidate ids, got {shown}"
         why = "Randomised ties are valid only when every candidate has one id."
@@ -245,10 +245,14 @@ def refusal_for(table: str, problems: Sequence[Problem]) -> str | None:
     return "\n".join([f"{table}: {len(sentences)} problems.", *sentences])
 
 
-def repeated_ids(columns: Columns) -> tuple[int, str]:
-    """How many ids occur more than once (in a pool, where there are pools), and a few of them."""
+def repeated_ids(columns: Columns, *, by_pool: bool) -> tuple[int, str]:
+    """How many ids occur more than once (``by_pool``: in a pool, where there are pools), and a few of them.
+
+    Rows of one id share the number that breaks their ties, in whichever pools they are [theory: ties].
+    """
     assert columns.ident is not None
-    keys = {ID: columns.ident} | ({POOL: columns.pool} if columns.pool is not None else {})
+    pools = {POOL: columns.pool} if by_pool and columns.pool is not None else {}
+    keys = {ID: columns.ident} | pools
     twice = (
         columns.frame.filter(columns.usable)
         .with_columns(**keys)
