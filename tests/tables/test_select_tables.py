@@ -401,8 +401,9 @@ def test_an_output_that_cannot_be_written_leaves_nothing(engine: Engine, tmp_pat
 
 ODD_NUMBERS = {
     "0.5": 0.5, " 0.5 ": 0.5, "1e-3": 1e-3, ".5": 0.5, "+0.5": 0.5, "5E-1": 0.5, "0.1000000000000000055511151231257827": 0.1,
-    "1": 1.0, "0.25": 0.25, "1e0": 1.0,
+    "1": 1.0, "0.25": 0.25, "1e0": 1.0, "00.5": 0.5, "1.": 1.0,
     "1d": None, "0.5f": None, "abc": None, "1,5": None, "": None, "NaN": None, "inf": None, "1e400": None, "--1": None,
+    "1_000": None, "+-1": None,
 }  # fmt: skip
 
 

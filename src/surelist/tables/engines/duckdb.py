@@ -193,8 +193,9 @@ def _filled(values: Any, number: bool) -> Any:
 
 def number_in(text: str, style: NumberStyle = PLAIN) -> str:
     """The number in a text, as SQL; NULL where there is none."""
-    if style.plain:
-        return f"coalesce(TRY_CAST({text} AS DOUBLE), TRY_CAST(trim({text}) AS DOUBLE))"
+    if style.plain:  # DuckDB alone would also take 1_000 and +-1
+        number = f"coalesce(TRY_CAST({text} AS DOUBLE), TRY_CAST(trim({text}) AS DOUBLE))"
+        return f"CASE WHEN NOT (contains({text}, '_') OR contains({text}, '+-')) THEN {number} END"
     bare = f"translate(regexp_replace({text}, {literal(style.noise)}, '', 'g'), '\u2212,', '-.')"
     if style.percent:
         bare = f"{bare} || 'e-2'"
