@@ -274,3 +274,29 @@ def test_a_digest_in_a_policy_file_is_64_digits_and_nothing_else():
         for wrong in (digest[:-1], digest + "\\n"):
             with pytest.raises(sl.PolicyFileError, match="regex"):
                 sl.Policy.loads(text.replace(digest, wrong))
+
+
+EDITED = {  # a list that is longer, or of more candidates, than the labels carry
+    "collection, recall of rare ones": [("collection", 2), ("begin", 0.5)],
+    "collection, precision": [("listed", 1.02)],
+    "collection, triage": [("accepted.listed", 1.02), ("rejected.collection", 2)],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "times"), [(kind, *each) for kind, edits in EDITED.items() for each in edits]
+)
+def test_a_list_edited_to_hold_more_than_was_labelled_for_is_refused(tmp_path, kind, name, times):
+    """Twice the collection of two draws, or a list of a few more, was read as if it had been proved."""
+    policy_of(kind).save(tmp_path / "policy.json")
+    raw = json.loads((tmp_path / "policy.json").read_text())
+    proof = raw["cutoffs"][0]["proof"]
+    *inside, last = name.split(".")
+    part = proof[inside[0]] if inside else proof
+    if last == "collection":  # every part says so
+        for each in filter(lambda each: isinstance(each, dict), (proof, *proof.values())):
+            each["collection"] = round(times * policy_of(kind).cutoffs[0].proof.collection)
+    else:
+        part[last] = round(times * part[last])
+    with pytest.raises(sl.PolicyFileError, match="these labels carry|in no draw"):
+        sl.Policy.loads(json.dumps(raw))

@@ -258,6 +258,8 @@ class TwoDraws(KeptSample, tag="two-draws", frozen=True):
         bottom = 0 <= self.dropped <= self.hits <= self.drawn <= self.free <= self.collection - self.begin
         hold(top and bottom, "its draws are impossible")
         hold(self.drawn_top + self.drawn <= cutoff.rows <= self.collection, "the row counts differ")
+        before = self.collection - self.begin - self.free  # of the lowest, those labelled before
+        hold(before <= cutoff.rows - self.drawn_top - self.drawn, "some of the lowest rows are in no draw")
         hold(self.known + self.hits_top + self.hits <= cutoff.qualified, "the qualified rows differ")
         counting, level = levels(alpha, census=self.drawn_top == self.free_top)
         kept = self.known + at_least(self.hits_top, self.free_top, self.drawn_top, counting)
@@ -316,14 +318,14 @@ class PrefixSample(LabelledSample, tag="prefix-sample", frozen=True):
         fits = self.dropped >= 0 and self.known + self.found <= cutoff.qualified
         hold(fits, "more qualified than there are")
         hold(0 <= self.pads <= most_pads(share, self.dropped, self.found), "more joined unseen than may")
-        hold(self.listed <= self.prefix + cutoff.qualified + self.pads, "more are listed than there can be")
+        listed = self.free - self.dropped + self.known + self.found + self.pads
+        hold(self.listed == listed, f"its list has {self.listed} candidates, and these labels carry {listed}")
         if self.prefix:
             hold(0 < self.alpha <= alpha, "its share of alpha is impossible")
             prefix, level = Prefix(self.free, self.drawn, self.failed), as_fraction(self.alpha, "alpha")
             hold(passes(prefix, share, self.known, level), "its list does not pass")
         else:
-            same = self.dropped == self.known == 0 and self.listed == self.found + self.pads
-            hold(same, "its list is another")
+            hold(self.free == self.dropped == self.known == 0, "its list is another")
 
     def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
         if not self.listed:
