@@ -295,8 +295,8 @@ def test_a_list_edited_to_hold_more_than_was_labelled_for_is_refused(tmp_path, k
     part = proof[inside[0]] if inside else proof
     if last == "collection":  # every part says so
         for each in filter(lambda each: isinstance(each, dict), (proof, *proof.values())):
-            each["collection"] = round(times * policy_of(kind).cutoffs[0].proof.collection)
+            each["collection"] = round(times * policy_of(kind).cutoffs[0].proof.collection_size or 0)
     else:
         part[last] = round(times * part[last])
-    with pytest.raises(sl.PolicyFileError, match="these labels carry|in no draw"):
+    with pytest.raises(sl.PolicyFileError, match=r"these labels carry|in no draw"):
         sl.Policy.loads(json.dumps(raw))

@@ -199,10 +199,10 @@ def test_hashed_ties_need_ids_that_no_two_pools_share(engine: Engine) -> None:
     data |= {"id": [row % 50 for row in range(600)], "pool": [f"v{row // 50}" for row in range(600)]}
     table, target = engine.table(data), sl.Expected(5, 100)
     asked: dict[str, Any] = {"score": "score", "label": "label", "target": target, "pool": "pool"}
-    with pytest.raises(sl.InvalidInput, match="unique candidate ids, got '[0-9]+' 12 times"):
+    with pytest.raises(sl.InvalidInput, match=r"unique candidate ids, got '[0-9]+' 12 times"):
         sl.calibrate_table(table, ties=sl.Hash("id"), **asked, **engine.options)
     policy = hashed_policy(target, sample(2000, seed=3, levels=4) | {"id": list(range(900, 2900))}, SALT)
-    with pytest.raises(sl.InvalidInput, match="unique candidate ids, got '[0-9]+' 12 times"):
+    with pytest.raises(sl.InvalidInput, match=r"unique candidate ids, got '[0-9]+' 12 times"):
         sl.select_table(table, policy, pool="pool", **engine.options)
     policy = hashed_policy(sl.PerPool(3, 50), sample(2000, seed=3, levels=4), SALT)
     with pytest.raises(sl.InvalidInput, match="expected unique candidate ids, got '0' at positions 0 and 50"):
