@@ -195,7 +195,7 @@ def test_the_whole_way_and_the_file_says_the_same(tmp_path):
         work.tell(rows[::-1], truth[rows[::-1]])
         work.save(path)
         work = sl.Labelling.load(path)
-    assert sum(asked for _, _, asked, _ in work.stages) == len(work.told) == 300
+    assert sum(asked for *_, asked, _ in work.stages) == len(work.told) == 300
     on = work.select(scores)
     assert on.sum() == work.listed
     assert truth[on].mean() >= 0.7  # of this seed

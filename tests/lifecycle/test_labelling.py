@@ -506,14 +506,14 @@ def test_stages_and_the_length_of_the_list_are_counted():
     for target, asked in ((sl.Expected(5, 100), 300), (sl.Recall(0.8), 800)):
         work = sl.Labelling(scores, target, labels=asked, alpha=0.1)
         assert work.listed is None
-        assert [each[:2] for each in work.stages] == [(None, 0)]
+        assert [(group, here) for group, _, here, *_ in work.stages] == [(None, 0)]
         while not work.done:
             rows = work.ask()
             work.tell(rows, labels[rows].astype(int))
-        assert sum(each[2] for each in work.stages) == asked
-        assert all(here == of for _, here, of, _ in work.stages)
+        assert sum(each[3] for each in work.stages) == asked
+        assert all(here == of for *_, here, of, _ in work.stages)
         told = np.array([label for rows in [work.drawn] for label in labels[rows]])
-        assert sum(each[3] for each in work.stages) <= told.sum()
+        assert sum(each[4] for each in work.stages) <= told.sum()
         assert work.listed == work.select(scores).sum()
 
 

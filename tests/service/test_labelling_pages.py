@@ -108,7 +108,7 @@ def test_the_labelling_page_says_of_answers_that_do_not_count_yet_that_they_do_n
     assert "None yet." in before_the_design
     assert f"of {asked}" not in before_the_design
     page = team.ann.post(f"/labellings/{ident}/tell").text
-    assert f"{asked} of {asked} in a stage that chose whom to ask next" in page
+    assert f"Pilot: {asked} of {asked}, " in page
     assert "None of them is answered yet." in page
     assert f"{asked} answers count" in page
 
@@ -136,10 +136,10 @@ def test_answers_that_are_in_count_and_the_others_are_asked_for_again(team):
     asked = answer(team, ident, leave=3)
     page = team.ann.post(f"/labellings/{ident}/tell").text
     assert "3 candidates to label now" in page
-    assert f"{asked - 3} of {asked} in this stage" in page
+    assert f"Pilot: {asked - 3} of {asked}, " in page
     assert "Label 3 candidates" in team.ann.get(f"/selections/{ident}/review").text
     assert answer(team, ident) == 3
-    assert f"{asked} of {asked} in a stage that chose" in team.ann.post(f"/labellings/{ident}/tell").text
+    assert f"Pilot: {asked} of {asked}, " in team.ann.post(f"/labellings/{ident}/tell").text
     assert verify(team.runtime.registry.database).intact
 
 
@@ -528,3 +528,37 @@ def test_the_sheet_of_those_to_label_comes_back_from_a_spreadsheet_whatever_begi
     twice = "person,review\n" + f"{names[0]},ja\n{names[0].removeprefix(chr(39))},nein\n"
     sent = team.ann.post(path + "/reviews", files={"file": ("a.csv", twice)}, id="person", label="review")
     assert "both yes and no" in sent.text
+
+
+@pytest.mark.slow
+def test_those_between_the_lists_of_a_triage_are_asked_from_the_lowest_score_up_for_as_long_as_people_like(
+    team,
+):
+    form = {"promise": "triage", "accept": "60", "reject_recall": "60", "labels": "150", "alpha": "20"}
+    page = begin(team, **form)
+    ident = page.url.path.rpartition("/")[2]
+    while "looks at most" not in page.text:
+        assert "candidates to label now" in page.text
+        answer(team, ident)
+        page = team.ann.post(f"/labellings/{ident}/tell")
+    asked = [
+        line.split(",") for line in team.ann.get(f"/selections/{ident}/reviews.csv").text.splitlines()[1:]
+    ]
+    scores = [SCORES[int(each[1][1:])] for each in asked]
+    assert len(scores) > 10
+    assert scores == sorted(scores)
+    review = team.ann.get(f"/selections/{ident}/review").text
+    assert asked[0][1] in review
+    assert "by score" not in review
+    ended = team.ann.post(f"/labellings/{ident}/tell", missing="1")
+    assert "left to look at" in ended.text
+    assert f"Band: 0 of {len(asked)}, 0 qualified" not in ended.text  # nobody answered there
+    assert (
+        f"band: 0 of {len(asked):,} labels are here, 0 qualified; {len(asked):,} will not come." in ended.text
+    )
+    lines = team.ann.post(f"/labellings/{ident}/list").text.splitlines()
+    assert lines[0].endswith("triage")
+    assert len(lines) == 4001
+    parts = [line.rpartition(",")[2] for line in lines[1:]]
+    assert parts.count("look") > 10
+    assert verify(team.runtime.registry.database).intact

@@ -60,7 +60,9 @@ class SheetGroup(HelpfulGroup):
             corrected = f", {done.corrected:,} corrected" if done.corrected else ""
             waiting = len(done.work.ask())
             counts = {"new": done.new, "waiting": waiting, "corrected": done.corrected}
-            say(json_, f"{done.new:,} new labels{corrected}; {waiting:,} to come.", **counts)
+            most = getattr(done.work, "most_looks", None)
+            free = f", for as long as people like: {most:,} looks at most" if most else ""
+            say(json_, f"{done.new:,} new labels{corrected}; {waiting:,} to come{free}.", **counts)
 
         return self._with_help("record", record)
 
@@ -176,7 +178,8 @@ def status_label(
     draw(work, plot)
     waiting = len(work.ask())
     if waiting and (policy or shortlist):
-        raise click.UsageError(f"{waiting:,} labels are still to come; nothing is certified before.")
+        end = "" if work.needs_all else " Where they never will, record their sheet with --final."
+        raise click.UsageError(f"{waiting:,} labels are still to come; nothing is certified before.{end}")
     if waiting:
         say(json_, work.describe(), waiting=waiting, promise=None)
         return

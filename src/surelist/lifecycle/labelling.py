@@ -306,6 +306,12 @@ class Labelling(Saved[LabellingState]):
         """Of a triage, the rows that neither promise decides."""
         return [design.sample.rows[at] for design in self._state.designs for at in design.looks()]
 
+    @property
+    def most_looks(self) -> int | None:
+        """Of a triage whose labels are all here, how many looks are left at most, if people go on."""
+        left = [design.most_looks for design in self._state.designs if design.waiting]
+        return sum(filter(None, left)) if left and None not in left else None
+
     def describe(self) -> str:
         """The design, what has come so far, and what is to be done."""
         lines = self._state.describe()
@@ -316,10 +322,12 @@ class Labelling(Saved[LabellingState]):
         return "\n".join(lines)
 
     @property
-    def stages(self) -> list[tuple[str | None, int, int, int]]:
-        """Stage by stage: the group, how many labels have come, of how many, and how many are qualified."""
+    def stages(self) -> list[tuple[str | None, str, int, int, int]]:
+        """Stage by stage: group, name, how many labels have come, of how many, and how many are qualified."""
         designs = self._state.designs
-        return [(design.group, *design.counts(stage)) for design in designs for stage in design.stages]
+        return [
+            (design.group, stage.name, *design.counts(stage)) for design in designs for stage in design.stages
+        ]
 
     @property
     def certified(self) -> bool:

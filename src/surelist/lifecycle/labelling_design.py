@@ -341,6 +341,11 @@ class Design(Struct, tag_field="design", forbid_unknown_fields=True, kw_only=Tru
         """Places that people still have to look at, of a list in three parts."""
         return []
 
+    @property
+    def most_looks(self) -> int | None:
+        """How many looks are left at most, where all labels are here and people go on as they like."""
+        return None
+
     def labelled(self) -> Labelled:
         """Rows asked for in all, and how many of them are qualified."""
         return Labelled(len(self.asked), len(self.sample.marked(self.asked)))
@@ -371,11 +376,13 @@ class Design(Struct, tag_field="design", forbid_unknown_fields=True, kw_only=Tru
     def counts(self, stage: Stage) -> tuple[int, int, int]:
         """How many labels of a stage have come, of how many, and how many of them are qualified."""
         marks = [self.sample.labels[at] for at in stage.asked]
-        return len(marks) - marks.count(WAITING), len(marks), marks.count("1")
+        return marks.count("0") + marks.count("1"), len(marks), marks.count("1")
 
     def came(self, stage: Stage) -> str:
         received, asked, good = self.counts(stage)
-        return f"  {stage.name}: {received:,} of {asked:,} labels are here, {good:,} qualified."
+        gone = len(self.sample.marked(stage.asked, MISSING))
+        rest = f"; {gone:,} will not come" if gone else ""
+        return f"  {stage.name}: {received:,} of {asked:,} labels are here, {good:,} qualified{rest}."
 
 
 def wrapped(text: str) -> list[str]:

@@ -68,10 +68,11 @@ class LabellingState(State, kw_only=True, forbid_unknown_fields=True):
         waiting = sum(len(design.waiting) for design in self.designs)
         received = sum(design.counts(design.stages[-1])[0] for design in self.designs)
         facts = [(design.group or "promise", design.promise.describe()) for design in self.designs]
+        where = "accepted" if any(design.promise.three_ways for design in self.designs) else "on the list"
         facts += [
             ("wrong with probability", f"at most {percent(self.alpha)}"),
             ("candidates", number(sum(design.size for design in self.designs))),
-            *([("on the list", number(listed))] if listed is not None else []),
+            *([(where, number(listed))] if listed is not None else []),
             ("started", self.created),
         ]
         line = f"{received:,} of {received + waiting:,} labels of this stage are here"

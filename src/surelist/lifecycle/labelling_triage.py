@@ -196,11 +196,16 @@ class TriageDesign(PrecisionDesign, tag="triage"):
             return f"The first draw: {asked} from the best {rows}, to count who qualifies there."
         return f"The second draw: {asked} from the lowest {rows}, to say who is rejected."
 
-    def describe(self) -> list[str]:
+    @property
+    def most_looks(self) -> int | None:
         if self.stages[-1].name != BAND or not self.waiting:
-            return super().describe()
+            return None
         lists = self._lists()
-        most = min(len(self.waiting), len(lists.undecided) - lists.accepted.pads)
+        return min(len(self.waiting), len(lists.undecided) - lists.accepted.pads)
+
+    def describe(self) -> list[str]:
+        if (most := self.most_looks) is None:
+            return super().describe()
         return [
             *super().describe(),
             *base.wrapped(

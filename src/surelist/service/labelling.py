@@ -11,7 +11,6 @@ import time
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -147,7 +146,7 @@ def _laid_out(me: Session, state: str, marks: str, path: Path, columns: ChosenCo
         if not run(labelling_record.write_stage, state, marks, path, output):
             return None
         upload = made_upload(output)
-        run(worklist.build, output, list_of(upload), columns)
+        run(worklist.build, output, list_of(upload), columns, as_it_is=True)
     return upload
 
 
@@ -314,7 +313,7 @@ def shown(me: Session, ident: str) -> dict[str, object]:
     return {
         "entry": at.entry, "facts": at.entry.event, "now": at.now, "answered": answered,
         "saved": me.view.policy_of(ident), "kept": me.spool.result(ident) is not None,
-        "stages": (stages := _stages(at.now)), "counted": sum(each.here for each in stages),
+        "counted": sum(here for *_, here, _, _ in at.now.stages),
         "collection": me.spool.collection(ident) is not None,
     }  # fmt: skip
 
@@ -323,21 +322,6 @@ def report(view: View, ident: str) -> str:
     """The design, the answers that count and what can be promised, as a page of its own."""
     started, progress = view.labelling(ident).event, view.progress(ident)
     return run(labelling_record.report, started.state, progress.marks, started.name)
-
-
-class StageLine(NamedTuple):
-    """The answers of a stage that count; after a pilot comes another stage of its group."""
-
-    group: str | None
-    here: int
-    asked: int
-    qualified: int
-    pilot: bool
-
-
-def _stages(now: LabellingStatus) -> list[StageLine]:
-    groups = [group for group, *_ in now.stages]
-    return [StageLine(*each, pilot=each[0] in groups[number:]) for number, each in enumerate(now.stages, 1)]
 
 
 def save(view: View, ident: str, name: str, note: str) -> str:

@@ -69,19 +69,21 @@ class Candidate(Struct, frozen=True):
 
 def build(
     shortlist: Path, output: Path, columns: ChosenColumns, decimal: DecimalMark = "auto",
-    audit: Path | None = None,
+    audit: Path | None = None, *, as_it_is: bool = False,
 ) -> int:  # fmt: skip
     """Lay out a shortlist, and after it those drawn for an audit; returns how many are listed.
 
+    The best score is first, or with ``as_it_is`` whoever is first in the file.
+
     Ids have to tell candidates apart.
     """
-    rank, listed = 0, 0
+    rank, listed, score = 0, 0, None if as_it_is else str(columns.score)
     names, numbers = list[str](), list[bool]()
     try:
         with closing(sqlite3.connect(output)) as file, file:
             file.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;" + _TABLES)
             for path in (shortlist,) if audit is None else (shortlist, audit):
-                for names, rows in workflows.ranked_rows(path, str(columns.score), decimal):
+                for names, rows in workflows.ranked_rows(path, score, decimal):
                     ident, cells = names.index(str(columns.id)), list(zip(*rows, strict=True))
                     before = numbers or [True] * len(cells)
                     numbers = [_all_numbers(each) and so for each, so in zip(cells, before, strict=True)]

@@ -165,16 +165,17 @@ def first_rows(path: Path, limit: int) -> tuple[list[str], list[list[str]]]:
 
 
 def ranked_rows(
-    path: Path, score: str, decimal: DecimalMark = "auto"
+    path: Path, score: str | None, decimal: DecimalMark = "auto"
 ) -> Iterator[tuple[list[str], list[list[str]]]]:
-    """Column names and all rows as text, the best score first, some thousand at a time."""
-    table = open_table(path, "duckdb", hints=Hints(decimal=decimal))
-    require_column(table, "score", score)
-    style = style_of(table, score) if is_text(table, score) else NumberStyle()
-    order = number_in(f"CAST({quoted(score)} AS VARCHAR)", style)
+    """Column names and all rows as text, the best score first or as they come, some thousand at a time."""
+    table, order = open_table(path, "duckdb", hints=Hints(decimal=decimal)), ""
+    if score is not None:
+        require_column(table, "score", score)
+        style = style_of(table, score) if is_text(table, score) else NumberStyle()
+        order = f"ORDER BY {number_in(f'CAST({quoted(score)} AS VARCHAR)', style)} DESC"
     with _opened(table) as (ask, names):
         table.frame.to_native().query(
-            "input", f"SELECT row_number() OVER (ORDER BY {order} DESC) AS surelist_rank, {_texts(names)} "
+            "input", f"SELECT row_number() OVER ({order}) AS surelist_rank, {_texts(names)} "
             "FROM input",
         ).create("ranked")  # fmt: skip
         first = 1

@@ -33,8 +33,11 @@ class LabellingStatus(Struct, frozen=True):
     policy: Policy | None
     refusal: str | None
     future: bool  # a promise about future pools, not about the list of this very collection
-    stages: tuple[tuple[str | None, int, int, int], ...] = ()  # group, labels here, asked for, qualified
+    stages: tuple[
+        tuple[str | None, str, int, int, int], ...
+    ] = ()  # group, name, labels here, asked for, qualified
     listed: int | None = None  # of the collection
+    most_looks: int | None = None  # of a triage whose labels are all here
 
     @property
     def done(self) -> bool:
@@ -120,8 +123,9 @@ def _status(work: Labelling) -> LabellingStatus:
         refusal = str(error)
     future = policy is not None and not policy.of_collection
     return LabellingStatus(
-        work.describe(), rows, work.needs_all, policy, refusal, future, tuple(work.stages), work.listed
-    )
+        work.describe(), rows, work.needs_all, policy, refusal, future, tuple(work.stages), work.listed,
+        work.most_looks,
+    )  # fmt: skip
 
 
 def report(text: str, marks: str, name: str) -> str:
