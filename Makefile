@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
 BEGAN  := $(shell date +%s)
-TWO     = -n 2 --dist worksteal  # neighbours share their Spark, database and browser
+WORKERS = -n 3 --dist worksteal  # for two cores: a third of the time they wait for Spark, the browser or the service; neighbours share one
 PIP     = $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 unexport PYTHONDONTWRITEBYTECODE  # many processes start: each would compile everything again
 
@@ -16,17 +16,17 @@ demo: $(VENV)/.core  ## an example from scores to shortlist
 	$(BIN)/surelist demo
 
 check: $(VENV)/.dev lint  ## lint, types and the fast tests: 90 seconds on two cores
-	$(BIN)/python -m pytest $(TWO) -q -m "not slow and not exhaustive"
+	$(BIN)/python -m pytest $(WORKERS) -q -m "not slow and not exhaustive"
 
 test: $(VENV)/.dev java browser postgres curl lint  ## the test command: real engines, databases, a browser, the wheel
 	@$(BIN)/python tests/project/smoke.py --alone >$(VENV)/smoke.log 2>&1 & smoke=$$!; \
-	$(BIN)/python -m pytest $(TWO) -m "not exhaustive" --junit-xml=$(VENV)/tests.xml || failed=1; \
+	$(BIN)/python -m pytest $(WORKERS) -m "not exhaustive" --junit-xml=$(VENV)/tests.xml || failed=1; \
 	wait $$smoke || failed=1; \
 	cat $(VENV)/smoke.log; \
 	$(BIN)/python tests/helpers/closing.py $(VENV)/tests.xml $(BEGAN); exit $${failed:-0}
 
 exhaustive: $(VENV)/.dev java browser postgres curl  ## what `make test` tests by example: all mutants, the strict site, long fault runs
-	$(BIN)/python -m pytest $(TWO) -m exhaustive
+	$(BIN)/python -m pytest $(WORKERS) -m exhaustive
 	$(BIN)/python tests/project/smoke.py
 
 flaky: $(VENV)/.dev  ## does a test fail by chance? the fast ones 30 times, those of fresh randomness 200 times, at load 4

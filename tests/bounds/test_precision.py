@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
-from math import comb, factorial
+from functools import cache
+from math import comb, factorial, prod
 
 import numpy as np
 import pytest
@@ -21,10 +22,26 @@ WORLDS = [
 ]  # fmt: skip
 
 
-def samples(n: int, kinds: int):
-    for bars in itertools.combinations(range(n + kinds - 1), kinds - 1):
-        edges = (-1, *bars, n + kinds - 1)
-        yield tuple(b - a - 1 for a, b in itertools.pairwise(edges))
+N = 7
+
+
+@cache
+def samples():
+    """Every sample of N rows: how many are qualified, and how many not, at each of four score levels."""
+    kinds = 8
+    bars = itertools.combinations(range(N + kinds - 1), kinds - 1)
+    edges = np.array([(-1, *each, N + kinds - 1) for each in bars])
+    return np.diff(edges, axis=1) - 1
+
+
+@cache
+def passed_by_sample(parts: tuple[int, ...], q: Fraction, alpha: float):
+    """Which lists pass of each sample: the same in every world."""
+    begin = next(at for at, part in enumerate(parts) if part)
+    split = alpha * np.array([*parts, 0, 0, 0, 0])[begin:4] / sum(parts)
+    qualified = np.cumsum(samples()[:, 0::2], axis=1)[:, begin:]
+    listed = qualified + np.cumsum(samples()[:, 1::2], axis=1)[:, begin:]
+    return begin, np.array([passing(each, split) for each in chances(listed, qualified, q)])
 
 
 @pytest.mark.parametrize("world", range(len(WORLDS)))
@@ -34,25 +51,16 @@ def samples(n: int, kinds: int):
 @pytest.mark.parametrize("parts", [(1,), (0, 1), (1, 0, 1), (1, 1, 1, 1), (5, 0, 2, 1)])
 def test_a_false_answer_is_at_most_alpha_over_every_sample(world, q, alpha, parts):
     """Any list that passes may be the answer, so every one of them has to be right."""
-    n, levels = 7, WORLDS[world]
+    levels = WORLDS[world]
     cells = [p for share, good in levels for p in (share * good, share * (1 - good))]
     shares = np.cumsum([share for share, _ in levels])
     good = np.cumsum([share * precision for share, precision in levels])
-    begin = next(at for at, part in enumerate(parts) if part)
+    begin, passed = passed_by_sample(parts, q, alpha)
     false_lists = np.array([g < q * s for g, s in zip(good, shares, strict=True)])[begin:]
-    split = alpha * np.array([*parts, 0, 0, 0, 0])[begin:4] / sum(parts)
     false = Fraction(0)
-    for counts in samples(n, len(cells)):
-        qualified = np.cumsum(counts[0::2])
-        listed = qualified + np.cumsum(counts[1::2])
-        passed = passing(chances(listed[begin:], qualified[begin:], q), split)
-        if (passed & false_lists).any():
-            ways = factorial(n)
-            chance = Fraction(1)
-            for count, p in zip(counts, cells, strict=True):
-                ways //= factorial(count)
-                chance *= p**count
-            false += ways * chance
+    for counts in samples()[(passed & false_lists).any(axis=1)].tolist():
+        ways = factorial(N) // prod(map(factorial, counts))
+        false += ways * prod(p**count for p, count in zip(cells, counts, strict=True))
     assert false <= Fraction(str(alpha))
 
 

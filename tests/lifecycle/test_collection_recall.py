@@ -315,6 +315,7 @@ def pilot_of(size, labels, truth) -> Curve:
     return Curve.of(size, labels, ranks, truth[ranks])
 
 
+@pytest.mark.slow
 def test_the_chance_that_one_sample_certifies_follows_how_many_qualify():
     """30 of 3,000 at a recall of .9 from 600 labels are too few, 60 may do, 600 do for sure."""
     share, ranks = Fraction(9, 10), np.arange(3000)

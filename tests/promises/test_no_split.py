@@ -33,6 +33,7 @@ def test_each_is_certified_at_full_alpha_and_the_lowest_threshold_is_taken(rows,
     ]
 
 
+@pytest.mark.slow
 def test_what_has_a_boundary_of_its_own_has_a_share_of_its_own(rows):
     others = population(np.random.default_rng(7), 3_000)[0]
     pools = sl.calibrate(rows[0], rows[1], [COUNT, KEPT, sl.PerPool(2, 100)], unlabelled=others)

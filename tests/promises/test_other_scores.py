@@ -77,6 +77,7 @@ def test_of_many_scores_the_same_are_looked_at_on_both_sides():
     assert not hold_rows(rows.round(4), others.round(4))
 
 
+@pytest.mark.slow
 def test_some_of_the_rows_among_many_unlabelled_scores_are_noticed():
     """Whichever rows they are: every fifth, every other but the first, or one in fifty."""
     rng = np.random.default_rng(13)

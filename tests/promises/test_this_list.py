@@ -157,6 +157,7 @@ def test_a_share_is_said_and_false_at_most_alpha_of_the_time_whatever_the_share_
     assert max(said) <= alpha < max(more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [None, 0.55])
 def test_the_worst_point_by_simulation(share):
     rng, runs, alpha, wrong = np.random.default_rng(9), 1_000, 0.2, 0

@@ -138,6 +138,7 @@ def cells_of(text: str) -> list[str]:
     return [cell for row in csv.reader(io.StringIO(text)) for cell in row]
 
 
+@pytest.mark.slow
 def test_no_file_for_people_holds_a_formula(poisoned):
     path = f"/selections/{poisoned.selection}"
     for name in ("/reviews.csv", "/shortlist.csv?safe=1"):

@@ -171,6 +171,7 @@ def test_a_triage_of_these_candidates_says_of_everyone_which_list_they_are_on(te
     assert verify(team.runtime.registry.database).intact
 
 
+@pytest.mark.slow
 def test_what_is_kept_of_a_labelling_is_shown_and_goes_with_its_notes_also_after_the_last_answer(team):
     ident = begin(team, promise="at-least", many="3", labels="40").url.path.rpartition("/")[2]
     team.ann.post(f"/selections/{ident}/notes", rank="1", text="rang twice")

@@ -56,6 +56,7 @@ def test_rows_and_files_come_back_on_three_lists(local_client, policy):
     assert [row["triage"] for row in csv.DictReader(io.StringIO(sent.text))] == expected
 
 
+@pytest.mark.slow
 def test_five_clicks_from_two_files_to_three_lists(local_client):
     """Upload, columns, the choice of a triage, what can be promised, and save it with the second file's lists."""
     scores, labels = judged(1, 1_000)

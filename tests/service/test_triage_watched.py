@@ -87,6 +87,7 @@ def intact(client) -> bool:
     return found.intact or pytest.fail(str(found.problems))
 
 
+@pytest.mark.slow
 def test_a_triage_is_watched_on_the_page(local_client, policy):
     client, csrf = local_client, page_of(local_client)
     assert "who is accepted or rejected is never seen" in client.get(f"/policies/{policy}").text
@@ -123,6 +124,7 @@ def test_a_triage_is_watched_on_the_page(local_client, policy):
     assert intact(client)
 
 
+@pytest.mark.slow
 def test_whoever_reviews_does_not_see_who_is_on_which_list(local_client):
     client, csrf, policy = local_client, page_of(local_client), triage_policy(local_client)
     path = screen(client, csrf, policy, 5, audit_rate="30")[0].url.path
@@ -150,6 +152,7 @@ def test_whoever_reviews_does_not_see_who_is_on_which_list(local_client):
     assert header.endswith("rank,id,review,reviewers,last,notes,score")
 
 
+@pytest.mark.slow
 def test_the_rate_is_that_of_the_first_pool_and_a_list_that_is_gone_says_nothing(local_client):
     client, csrf, policy = local_client, page_of(local_client), triage_policy(local_client)
     screen(client, csrf, policy, 5, audit_rate="30")
@@ -166,6 +169,7 @@ def test_the_rate_is_that_of_the_first_pool_and_a_list_that_is_gone_says_nothing
     assert intact(client)
 
 
+@pytest.mark.slow
 def test_missing_reviews_of_those_drawn_are_told_by_list(local_client):
     client, csrf, policy = local_client, page_of(local_client), triage_policy(local_client)
     page, truth = screen(client, csrf, policy, 5, audit_rate="30")
@@ -183,6 +187,7 @@ def test_missing_reviews_of_those_drawn_are_told_by_list(local_client):
     assert intact(client)
 
 
+@pytest.mark.slow
 def test_without_watching_the_band_alone_is_reviewed(local_client):
     client, csrf, policy = local_client, page_of(local_client), triage_policy(local_client)
     page, truth = screen(client, csrf, policy, 5, watch="")
@@ -297,6 +302,7 @@ def test_an_audit_that_is_not_of_its_lists_is_found_out(local_client, by_list):
     assert any("its audit is not of its three lists" in each for each in problems), json.dumps(problems)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scores", "held"), [((0.99, 0.999), "accept"), ((0.0, 0.001), "reject")])
 def test_a_pool_with_nobody_to_look_at_has_its_audit_alone(local_client, scores, held):
     client, csrf, policy = local_client, page_of(local_client), triage_policy(local_client)
@@ -313,6 +319,7 @@ def test_a_pool_with_nobody_to_look_at_has_its_audit_alone(local_client, scores,
     assert intact(client)
 
 
+@pytest.mark.slow
 def test_rates_by_attribute_count_those_accepted(local_client):
     client, csrf, policy = local_client, page_of(local_client), triage_policy(local_client)
     scores, sex = judged(7, 300)[0], np.where(np.arange(300) % 3, "f", "m")
@@ -330,6 +337,7 @@ def test_rates_by_attribute_count_those_accepted(local_client):
     assert "A candidate is accepted when" in report
 
 
+@pytest.mark.slow
 def test_a_rate_of_many_digits_stays_the_same(local_client):
     client, csrf, policy = local_client, page_of(local_client), triage_policy(local_client)
     screen(client, csrf, policy, 5, audit_rate="33.3333333")
@@ -337,6 +345,7 @@ def test_a_rate_of_many_digits_stays_the_same(local_client):
     assert (later["audit_rate"], later.get("watched")) == (33.3333333 / 100, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("finished", [True, False])
 def test_a_pool_whose_reviews_are_known_does_not_count_later(local_client, finished):
     client, csrf, policy = local_client, page_of(local_client), triage_policy(local_client)
@@ -386,6 +395,7 @@ def test_the_record_tells_what_the_audit_showed(local_client):
     assert "; in the audit 30 qualified, 2 without a review." in client.get("/record", params=csrf).text
 
 
+@pytest.mark.slow
 def test_a_pool_of_which_nobody_is_to_be_reviewed_says_so(local_client):
     client, csrf, policy = local_client, page_of(local_client), triage_policy(local_client)
     pool = text(id=np.array(["c0"]), score=np.array([0.99]))

@@ -148,6 +148,7 @@ def test_endless_work_holds_no_slot_beyond_its_time_or_its_client(tmp_path, past
         server.stop()
 
 
+@pytest.mark.slow
 def test_a_large_body_is_read_by_a_worker_and_answered_as_a_small_one(local_client, monkeypatch):
     """A thread would hold the interpreter that answers everybody else."""
     made = local_client.post("/api/v1/calibrate?k=5&pool_size=100", content=small_file(), headers=CSV).json()

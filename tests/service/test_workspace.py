@@ -236,6 +236,7 @@ def test_a_download_outlives_the_list_that_somebody_removes(team):
         jobs.unchanged(spool, kept)
 
 
+@pytest.mark.slow
 def test_lists_go_when_their_time_is_up(team):
     path = team.shortlist()
     ident = path.rpartition("/")[2]
