@@ -477,9 +477,9 @@ def test_a_plan_compares_random_labels_with_chosen_ones():
 
 
 @pytest.mark.parametrize(
-    "kind", ["uniform", "skewed", "tied", "extreme", "tiny", "many", "many alike", "crowded"]
+    "kind", ["uniform", "skewed", "tied", "zeros", "extreme", "tiny", "many", "many alike", "crowded"]
 )
-def test_ranks_are_found_without_sorting_everyone(kind):
+def test_rows_are_found_at_their_ranks(kind):
     from surelist.lifecycle.labelling_start import Ranking
 
     rng = np.random.default_rng(1)
@@ -487,6 +487,7 @@ def test_ranks_are_found_without_sorting_everyone(kind):
         "uniform": rng.random(3000),
         "skewed": rng.standard_normal(3000) ** 7,
         "tied": rng.integers(0, 5, 3000).astype(float),
+        "zeros": rng.choice([0.0, -0.0, 1.0], 3000),
         "extreme": np.array([1e308, -1e308, 0.0, 5.0]),
         "tiny": rng.random(9) * 1e-320,
         "many": rng.standard_normal(200_000),

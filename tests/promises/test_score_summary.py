@@ -13,6 +13,7 @@ from scipy import stats
 import surelist as sl
 from surelist.promises import array_summary
 from surelist.promises.array_summary import at_places, summarise_arrays
+from surelist.promises.kinds.rate_proofs import RankChain
 from surelist.score_summary import Reached
 
 rng = np.random.default_rng(11)
@@ -110,6 +111,23 @@ def test_scores_of_other_types_give_the_policy_of_their_float64_and_are_not_copi
     assert np.array_equal(listed, scores.astype(np.float64) >= policy.threshold)
     assert calibrating < 8 * rows / 2
     assert selecting < 8 * rows
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.int32])
+def test_unlabelled_scores_of_other_types_serve_as_their_float64_and_are_not_copied_as_a_whole(kind):
+    rng = np.random.default_rng(3)
+    scores, others = rng.random(300) * 1e6, (rng.random(3_000_000) * 1e6).astype(kind)
+    labels, target = rng.random(300) < scores / 2e6, sl.Expected(5, 100)
+    expected = sl.calibrate(scores, labels, target, unlabelled=others.astype(np.float64))
+    tracemalloc.start()
+    try:
+        policy = sl.calibrate(scores, labels, target, unlabelled=others)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert policy.cutoffs == expected.cutoffs
+    assert isinstance(policy.cutoffs[0].proof, RankChain)
+    assert most < 8 * len(others) * 0.9
 
 
 def test_short_floats_are_compared_as_float64_with_a_threshold_between_two_of_them():

@@ -10,6 +10,7 @@ from surelist.tables import order_statistics, ranks
 from surelist.tables.engines.base import Engine
 from surelist.tables.engines.spark import Spark
 from surelist.tables.sources import open_table
+from surelist.workflows import label_tables
 
 SIZE = 600
 
@@ -57,14 +58,16 @@ def check(found: ranks.RankedRows, scores: np.ndarray, members: np.ndarray, aske
 
 @pytest.mark.slow
 @pytest.mark.parametrize("spread", SPREADS)
-def test_ranks_are_those_of_a_sort_however_scores_are_spread(spread, tight):
+@pytest.mark.parametrize("held", [0, 1 << 24])
+def test_ranks_are_those_of_a_sort_however_scores_are_spread(spread, held, tight, monkeypatch):
     import duckdb
     import polars as pl
 
     scores = SPREADS[spread]
     frame, rng = pl.DataFrame({"score": scores}), np.random.default_rng(6)
+    monkeypatch.setattr(label_tables, "MOST_HELD", held)
     for table in (frame.lazy(), duckdb.connect(":memory:").from_arrow(frame.to_arrow())):
-        ranked = ranks.RankedTable(open_table(table), score="score")
+        ranked = label_tables.TableCollection(open_table(table), "score", None, None)
         asked = rng.permutation(SIZE)[:90]
         check(ranked.at(None, asked), scores, np.arange(SIZE), asked)
 
@@ -101,6 +104,7 @@ def test_little_comes_back_from_many_rows(monkeypatch):
         gathered.append(len(next(iter(fetched.values()))))
         return fetched
 
+    monkeypatch.setattr(label_tables, "MOST_HELD", 0)
     monkeypatch.setattr(Polars, "few", 5000)
     monkeypatch.setattr(Polars, "columns", counting)
     scores = np.random.default_rng(7).standard_normal(100_000)
@@ -110,8 +114,9 @@ def test_little_comes_back_from_many_rows(monkeypatch):
     assert gathered[-1] <= 5000
 
 
+@pytest.mark.parametrize("held", [0, 1 << 24])
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
-def test_what_is_gathered_comes_back_as_arrays(engine, tmp_path, monkeypatch):
+def test_what_is_gathered_comes_back_as_arrays(engine, held, tmp_path, monkeypatch):
     """Tuples of ten thousands of lines would take longer than the engine's passes."""
     import polars as pl
 
@@ -125,12 +130,13 @@ def test_what_is_gathered_comes_back_as_arrays(engine, tmp_path, monkeypatch):
         lines.append(rows(self, frame))
         return lines[-1]
 
+    monkeypatch.setattr(label_tables, "MOST_HELD", held)
     monkeypatch.setattr(kind, "rows", counting)
     scores = np.random.default_rng(8).random(50_000)
     pl.DataFrame({"score": scores}).write_parquet(tmp_path / "all.parquet")
     work = sl.label_table(tmp_path / "all.parquet", sl.AtLeast(50), score="score", labels=1200, engine=engine)
     assert len(work.drawn) > 1200
-    assert sum(map(len, lines)) == 1  # how many rows there are
+    assert sum(map(len, lines)) == 2  # how many rows there are, before and after
 
 
 def test_bad_rows_are_named_before_anything_is_drawn():
@@ -161,12 +167,14 @@ def test_scores_that_are_looked_at_before_the_draw_make_no_id_a_repeated_one(any
         sl.label_table(any_engine.table(data), target, **asked)
 
 
-def test_a_table_that_changes_while_it_is_asked_is_noticed(tmp_path):
+@pytest.mark.parametrize("held", [0, 1 << 24])
+def test_a_table_that_changes_while_it_is_asked_is_noticed(tmp_path, held, monkeypatch):
     import polars as pl
 
     path = tmp_path / "all.csv"
     pl.DataFrame({"score": SPREADS["even"]}).write_csv(path)
-    ranked = ranks.RankedTable(open_table(path), score="score")
+    monkeypatch.setattr(label_tables, "MOST_HELD", held)
+    ranked = label_tables.TableCollection(open_table(path), "score", None, None)
     pl.DataFrame({"score": SPREADS["even"][1:]}).write_csv(path)
     with pytest.raises(sl.InvalidInput, match="gave other rows when it was asked again"):
         ranked.at(None, np.arange(20))

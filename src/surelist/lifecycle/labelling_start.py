@@ -24,7 +24,8 @@ from surelist.promises.conditions import Conditions
 from surelist.promises.promise import Promise
 from surelist.promises.proved import require_proof
 
-BINS = 1 << 17
+BLOCK = 1 << 16  # rows at a time
+SCRAMBLED = np.uint64(0x9E3779B97F4A7C15)
 YES = "true yes y pass passed correct c accept accepted positive"
 NO = "false no n fail failed incorrect i reject rejected negative"
 PARTLY = "p partial partly unsure maybe"
@@ -61,53 +62,48 @@ class ArrayCollection:
 
 
 class Ranking:
-    """Who is at which rank by score, best first, without sorting everyone.
+    """Who is at which rank by score, best first; ties are in the order of the rows.
 
-    Scores are counted in bins of equal width; only the bins that hold a wanted rank are sorted. A lower score
-    never has a lower bin (subtraction, multiplication and truncation are monotone in floating point). Where
-    these hold more than half of everyone, all are sorted, once.
+    Scores are sorted without their rows, which is quick. Rows are found by the scores of the ranks asked for:
+    those whose scrambled bits are some of theirs, of which few have another score.
     """
 
     def __init__(self, scores: Floats) -> None:
-        self._scores = scores
-        low, high = float(scores.min()), float(scores.max())
-        scale = (BINS - 1) / (high - low) if high > low else 0.0
-        binned = len(scores) >= BINS and np.isfinite(scale) and np.isfinite(high - low)
-        if binned:
-            self._bins = ((high - scores) * scale).astype(np.int32)  # 0 holds the best
-            self._counts = np.bincount(self._bins, minlength=BINS)
-        self._order = None if binned else np.argsort(-scores, kind="stable")
+        self._scores, self._rising = scores, np.sort(scores)
 
     def rows(self, ranks: Ints) -> tuple[Ints, Ints]:
         """Who is at these ranks, and how many score as high or higher."""
-        if self._order is not None:
-            return self._among(self._order, ranks)
-        wanted = np.searchsorted(np.cumsum(self._counts), ranks, side="right")
-        held = np.zeros(BINS, dtype=np.bool_)
-        held[wanted] = True
-        if 2 * int(self._counts[held].sum()) > len(self._scores):
-            self._order = self._everyone()
-            return self.rows(ranks)
-        rows = np.flatnonzero(held[self._bins])
-        rows = rows[np.argsort(-self._scores[rows], kind="stable")]
-        skipped = np.cumsum(np.where(held, 0, self._counts))[wanted]  # better ones in bins not sorted
-        found, reaching = self._among(rows, ranks - skipped)
-        return found, reaching + skipped
+        rising = self._rising
+        values, which = np.unique(rising[len(rising) - 1 - ranks], return_inverse=True)
+        reaching = len(rising) - rising.searchsorted(values)
+        above = len(rising) - rising.searchsorted(values, side="right")
+        rows, numbers = self._having(values)
+        order = np.argsort(numbers, kind="stable")  # quicker for two bytes
+        starts = np.cumsum(reaching - above) - (reaching - above)
+        return rows[order[starts[which] + ranks - above[which]]], reaching[which]
 
-    def _everyone(self) -> Ints:
-        """All rows in order; rounded scores, few bins with one score each, without comparing any two."""
-        numbers = np.cumsum(self._counts > 0) - 1
-        if numbers[-1] < 1 << 16:  # sixteen bits are sorted digit by digit
-            order = np.argsort(numbers.astype(np.uint16)[self._bins], kind="stable")
-            ranked = self._scores[order]
-            if (ranked[1:] <= ranked[:-1]).all():
-                return order
-        return np.argsort(-self._scores, kind="stable")
+    def _having(self, values: Floats) -> tuple[Ints, Ints]:
+        """All rows with one of these scores, and the number of that."""
+        known, ended = np.zeros(1 << 16, dtype=np.bool_), np.append(values, np.nan)
+        known[_scrambled(values)] = True
+        rows, numbers = [], []
+        for at in range(0, len(self._scores), BLOCK):
+            block = self._scores[at : at + BLOCK]
+            likely = np.flatnonzero(known.take(_scrambled(block)))
+            held = block[likely]
+            number = values.searchsorted(held)
+            same = ended[number] == held
+            rows.append(likely[same] + at)
+            numbers.append(number[same].astype(np.uint16 if len(values) < 1 << 16 else np.int64))
+        return np.concatenate(rows), np.concatenate(numbers)
 
-    def _among(self, rows: Ints, places: Ints) -> tuple[Ints, Ints]:
-        """The same among rows in order, which hold everyone of their scores."""
-        rising, found = self._scores[rows][::-1], rows[places]
-        return found, len(rows) - np.searchsorted(rising, self._scores[found])
+
+def _scrambled(scores: Floats) -> Ints:
+    """Sixteen bits made of all of each score's."""
+    bits = (scores + 0.0).view(np.uint64)  # of a zero without its sign
+    bits *= SCRAMBLED
+    bits >>= np.uint64(48)
+    return bits.view(np.int64)
 
 
 def judge_scores(verdicts: Any, ids: Any = None) -> Floats:

@@ -110,10 +110,10 @@ class _Space:
         np.copyto(codes, place, casting="unsafe")  # of what is not negative, the whole part
         return codes, zero
 
-    def numbers(self, block: Floats, low: float, per_unit: float) -> Ints:
+    def numbers(self, block: Column, low: float, per_unit: float) -> Ints:
         """The even bins of scores, from 0 to PLACED."""
         value, codes = self.one[: len(block)], self.whole[: len(block)]
-        np.subtract(block, low, out=value)
+        np.subtract(block, low, out=value, dtype=np.float64)
         np.multiply(value, per_unit, out=value)
         np.clip(value, 0, PLACED, out=value)
         np.copyto(codes, value, casting="unsafe")
@@ -159,18 +159,18 @@ def _largest(scale: Scale, scores: Column) -> Floats:
     return -smallest
 
 
-def at_places(scores: Floats, places: Ints, probes: Floats) -> tuple[Floats, bool]:
+def at_places(scores: Column, places: Ints, probes: Floats) -> tuple[Floats, bool]:
     """The scores at these places of the rising order, and whether any of the probes is a score: counted in
     even bins, of which few are then sorted.
 
     Bins lie between the ends of a sample; scores beyond are in the first and the last. The number of a bin
     never falls when the score grows, so that places are exact whatever the sample was.
     """
-    sample = scores[:: max(1, len(scores) >> 14)]
+    sample = scores[:: max(1, len(scores) >> 14)].astype(np.float64)
     low, width = float(sample.min()), float(sample.max()) - float(sample.min())
     per_unit = PLACED / width if width else 0.0
     if not 0 < per_unit < np.inf:
-        ordered = np.sort(scores)
+        ordered = np.sort(scores.astype(np.float64, copy=False))
         return ordered[places], _any_of(probes, ordered)
     numbers, counts = np.empty(len(scores), dtype=np.uint16), np.zeros(PLACED + 1, dtype=np.int64)
     space, one = _Space(max(WIDE, len(probes))), np.int64(1)
@@ -184,7 +184,8 @@ def at_places(scores: Floats, places: Ints, probes: Floats) -> tuple[Floats, boo
     ends = np.cumsum(counts)
     held = np.searchsorted(ends, places, side="right")
     wanted[held] = True
-    kept = np.sort(np.concatenate([scores[each].compress(wanted.take(numbers[each])) for each in parts]))
+    few = np.concatenate([scores[each].compress(wanted.take(numbers[each])) for each in parts])
+    kept = np.sort(few.astype(np.float64, copy=False))
     inside = np.where(wanted, counts, 0)
     first = np.cumsum(inside) - inside
     return kept[first[held] + places - (ends - counts)[held]], _any_of(probes, kept)

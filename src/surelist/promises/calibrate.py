@@ -242,7 +242,7 @@ def _evidence(
     part = columns.only(mask) if whole else columns.part(mine)
     others = None
     if given.unlabelled is not None:
-        others = check.as_scores(given.unlabelled, "unlabelled")
+        others = check.as_numbers(given.unlabelled, "unlabelled")
         check.require_rows(others, "unlabelled")
     counts = columns if whole else part
     return Evidence(counts, name, part, others=others, alike=given.alike, labels_given=given.labels)

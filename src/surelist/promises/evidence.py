@@ -111,16 +111,16 @@ class Evidence(Struct, frozen=True, eq=False):
     """One group's calibration rows as a rule asks for them.
 
     ``columns`` and ``pooled`` are there where every row, or whole pools, were read; ``others`` are scores of
-    other candidates; ``labels_given`` are the labels as they came. With a ``salt`` ties are broken,
-    and the numbers that decided go to ``spent``. Under one cutoff for all groups, ``beside`` has every
-    group's promise and rows.
+    other candidates, as they came; ``labels_given`` are the labels as they came. With a ``salt`` ties are
+    broken, and the numbers that decided go to ``spent``. Under one cutoff for all groups, ``beside`` has
+    every group's promise and rows.
     """
 
     counts: RowCounts
     group: str | None = None
     columns: RowColumns | None = None
     pooled: PoolRows | None = None
-    others: Floats | None = None
+    others: Column | None = None
     alike: bool = True  # whether the others come from the population of these rows
     labels_given: object = None
     salt: Salt | None = None
@@ -189,10 +189,15 @@ class Evidence(Struct, frozen=True, eq=False):
     def require_others(self) -> Floats:
         """Scores of other candidates; the calibration rows' own are refused, which only draws from one
         population can tell."""
-        assert self.others is not None
         if self.alike:
-            require_others(self.scores, self.others)
-        return self.others
+            require_others(self.scores, self.other_scores)
+        return self.other_scores
+
+    @property
+    def other_scores(self) -> Floats:
+        """Scores of other candidates as float64."""
+        assert self.others is not None
+        return self.others.astype(np.float64, copy=False)
 
 
 def rows_fingerprint(scores: Floats, labels: Column) -> str | None:

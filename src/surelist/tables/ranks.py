@@ -87,9 +87,6 @@ class RankedTable:
 
     def at(self, group: str | None, ranks: Ints) -> RankedRows:
         """The rows at these ranks of the group's order, in the order asked for."""
-        everyone = self._columns.frame.select(nw.len().alias(ROW))
-        size = self._columns.rows(everyone, "counting candidates")[0][0]
-        order.require_same_rows(size == sum(self.sizes.values()), self._columns.table)
         raw, asked = self._raw[group], ranks.tolist()
         found = self._order.find({raw: {rank + 1: None for rank in asked}})
         by_rank = {rank: found[raw, rank + 1] for rank in asked}

@@ -1,6 +1,7 @@
 """A table as a collection to be labelled: who is at which rank, the drawn rows, the list at the end.
 
-The engine counts and filters; counts and the drawn rows come back, with a few rows beside them in the order.
+Up to some ten million scores are fetched and sorted here. Of more the engine counts and filters; counts and
+the drawn rows come back, with a few rows beside them in the order.
 
 What tools that ask a language model write becomes a table with the judge's verdict as a score: JSON Lines and
 tables with a column of verdicts; the logs of Inspect and promptfoo and the output of DocETL, which are plain
@@ -22,10 +23,11 @@ from surelist.errors import InvalidInput
 from surelist.filters import TRIAGE
 from surelist.lifecycle.labelling import Labelling
 from surelist.lifecycle.labelling_design import Fetched, Ints
-from surelist.lifecycle.labelling_start import judge_scores
+from surelist.lifecycle.labelling_start import ArrayCollection, judge_scores
 from surelist.promises.policy import Policy
-from surelist.tables.arrays import read_text
+from surelist.tables.arrays import read_columns, read_text
 from surelist.tables.numbers import NumberStyle
+from surelist.tables.order_statistics import require_same_rows
 from surelist.tables.output import (
     Row,
     count_rows,
@@ -42,6 +44,7 @@ from surelist.tables.sources import Table, open_table
 from surelist.workflows.source import Source
 
 JUDGED = "surelist_score"
+MOST_HELD = 1 << 24  # scores that are fetched and sorted here, in half a dozen passes less
 
 
 class TableCollection:
@@ -51,13 +54,19 @@ class TableCollection:
         self._table, self._ident = table, ident
         if ident is not None:
             require_column(table, "id", ident)
-        self._ranked = RankedTable(table, score=score, id=ident, group=group)
+        held = table.engine.ordered and group is None and 0 < count_rows(table) <= MOST_HELD
+        self._ranked: ArrayCollection | RankedTable = (
+            ArrayCollection(read_columns(table, {"score": score})["score"])
+            if held
+            else RankedTable(table, score=score, id=ident, group=group)
+        )
         self.sizes = self._ranked.sizes
         starts = np.cumsum([0, *self.sizes.values()]).tolist()
         self._starts = dict(zip(self.sizes, starts, strict=False))
         self._known: dict[str, tuple[str | None, int]] = {}  # at which rank of which group
 
     def at(self, group: str | None, ranks: Ints) -> Fetched:
+        require_same_rows(count_rows(self._table) == sum(self.sizes.values()), self._table)
         fetched = self._ranked.at(group, ranks)
         if fetched.rows is None:
             assert self._ident is not None

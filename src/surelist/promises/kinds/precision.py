@@ -154,8 +154,7 @@ class Precision(Promise, tag="precision", frozen=True):
         return Certified((step,), evidence.rows, evidence.qualified, proof)
 
     def _refusal(self, evidence: Evidence, level: Level, first: float, most: float) -> NotCertifiable:
-        assert evidence.others is not None
-        listed, reach = evidence.scores >= first, float(np.mean(evidence.others >= first))
+        listed, reach = evidence.scores >= first, float(np.mean(evidence.other_scores >= first))
         held, of = int(np.count_nonzero(evidence.good & listed)), int(np.count_nonzero(listed))
         reason = (
             f"The first list, {percent(reach)} of candidates, holds {held:,} qualified of {of:,} "
