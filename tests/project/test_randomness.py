@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from surelist.promises.sampled import Draw
 from tests.helpers.randomness import seeded
 from tests.project.test_layout import found_in, modules, source_of
 
+TESTS = Path(__file__).parents[1]
 # tokens, cookies, ids and names of files: no promise rests on them
 SECRETS = {
     "_files",
@@ -107,6 +109,42 @@ def test_promises_draw_through_one_function():
 def test_another_source_of_randomness_is_noticed(monkeypatch, code):
     monkeypatch.setitem(globals(), "source_of", lambda module: ast.parse(code))
     assert set(unseeded("promises.shift")) - TOKENS
+
+
+MAKES_ONE = re.compile(r"^\w+ = (np\.random\.default_rng|random\.Random)\(", re.M)
+
+
+def shared_generators(code: str) -> Iterator[str]:
+    """Functions that draw from a generator of their module: what they get depends on which tests ran before."""
+    tree = ast.parse(code)
+    made = {
+        name.id
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+        and dotted(node.value.func) in ("np.random.default_rng", "random.Random")
+        for name in node.targets
+        if isinstance(name, ast.Name)
+    }  # fmt: skip
+    for function in (each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef)):
+        names = [each for each in ast.walk(function) if isinstance(each, ast.Name)]
+        own = {each.arg for each in ast.walk(function) if isinstance(each, ast.arg)}
+        own |= {each.id for each in names if isinstance(each.ctx, ast.Store)}
+        yield from (f"{function.name}: {each.id}" for each in names if each.id in made - own)
+
+
+def test_no_test_draws_from_a_generator_that_others_draw_from():
+    """Which tests a process runs, and in which order, is another in every run."""
+    code = "import numpy as np\nrng = np.random.default_rng(1)\nx = rng.random()\n"
+    assert [*shared_generators(code + "def one(): return rng.random()")] == ["one: rng"]
+    assert [
+        *shared_generators(code + "def one(rng): return rng.random()\ndef two(): rng = 1; return rng")
+    ] == []
+    files = {path: path.read_text(encoding="utf-8") for path in TESTS.rglob("*.py")}
+    assert {
+        str(path): found
+        for path, text in files.items()
+        if MAKES_ONE.search(text) and (found := [*shared_generators(text)])
+    } == {}
 
 
 CODE = "from surelist._randomness import fresh_bytes; print(fresh_bytes().hex())"

@@ -210,7 +210,7 @@ def fingerprint(scores: Any, labels: Any) -> str:
 @pytest.mark.parametrize("scores", [SCORES, np.round(1000 * SCORES), -np.exp(-20 * SCORES), 1e-12 * SCORES])
 def test_the_fingerprint_is_that_of_the_multiset_of_scores_and_labels(scores):
     first = fingerprint(scores, LABELS)
-    order = rng.permutation(3_000)
+    order = np.random.default_rng(21).permutation(3_000)
     assert fingerprint(scores[order], LABELS[order]) == first
     swapped, other = LABELS.copy(), scores.copy()
     one, two = np.flatnonzero(LABELS)[5], np.flatnonzero(~LABELS)[5]

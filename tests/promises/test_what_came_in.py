@@ -34,6 +34,7 @@ def test_a_table_whose_score_ranks_the_wrong_way_warns_once_in_python():
 
 
 def test_an_auc_below_one_half_by_chance_is_said_and_no_python_warning():
+    rng = np.random.default_rng(8)
     labels = rng.random(2_000) < 0.3
     scores = rng.random(2_000)
     scores[labels] -= 0.02  # three standard deviations of the AUC
