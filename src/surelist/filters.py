@@ -123,14 +123,9 @@ class Filter(Struct, frozen=True):
     looked_from: float | None = None  # three lists: those below it are rejected, those between are looked at
 
     @classmethod
-    def everyone(cls) -> Filter:
-        """Shortlists every candidate with a score."""
-        return cls.at_least(-math.inf)
-
-    @classmethod
-    def at_least(cls, score: float) -> Filter:
-        """One threshold for everyone, whatever the pool's size."""
-        return cls((GroupFilter(None, (Threshold(0, score),)),))
+    def at_least(cls, score: float | None) -> Filter:
+        """One threshold for everyone, whatever the pool's size; None lists every candidate with a score."""
+        return cls((GroupFilter(None, (Threshold(0, -math.inf if score is None else score),)),))
 
     @property
     def grouped(self) -> bool:

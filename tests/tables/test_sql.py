@@ -159,7 +159,7 @@ def test_a_pool_size_chooses_the_threshold():
 
 
 def test_everyone_is_everyone_with_a_score():
-    sql = filter_sql(Filter.everyone(), {"score": "s"}, "duckdb")
+    sql = filter_sql(Filter.at_least(None), {"score": "s"}, "duckdb")
     table = pa.table({"s": [None, math.nan, math.inf, -math.inf, -LARGEST, LARGEST, 0.0]})
     assert duckdb.connect(":memory:").from_arrow(table).filter(sql).fetchall() == [
         (-LARGEST,),

@@ -16,6 +16,7 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
+from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch, _safe_indexing, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
@@ -294,7 +295,7 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         around, caller = nesting.surroundings(self)
         why = " ".join(nesting.objections(around, frozen=self._frozen()))
         found = f"ShortlistClassifier was not the outermost estimator. {why}" if why else None
-        if found is None and self._copied and not nesting.explains_copy(around):
+        if found is None and self._copied and all(isinstance(each, Pipeline) for each in around):
             why = nesting.COPIED
             found = f"Whether ShortlistClassifier was the outermost estimator is not known. {why}"
         if found is not None:

@@ -75,11 +75,6 @@ def objections(around: list[Surrounding], *, frozen: bool) -> list[str]:
     return reasons
 
 
-def explains_copy(around: list[Surrounding]) -> bool:
-    """Whether something on the stack makes copies of what it fits; a ``Pipeline`` does not."""
-    return any(not isinstance(each, Pipeline) for each in around)
-
-
 def learns(step: object) -> bool:
     """Whether fitting a step may change it: not so if frozen, stateless or passed through."""
     if step is None or isinstance(step, (str, FrozenEstimator)):

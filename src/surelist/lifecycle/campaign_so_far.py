@@ -68,7 +68,7 @@ class CampaignSoFar(Saved[CampaignState]):
     @property
     def filter(self) -> Filter:
         """What is applied to the next pool; everyone passes until a threshold is certified."""
-        return Filter.everyone() if self.threshold is None else Filter.at_least(self.threshold)
+        return Filter.at_least(self.threshold)
 
     @property
     def certified(self) -> bool:

@@ -51,14 +51,12 @@ class ArrayCollection:
 
     def at(self, group: str | None, ranks: Ints) -> Fetched:
         if group not in self._rankings:
-            self._rankings[group] = Ranking(self._of(group))
+            scores = self._scores if group is None else self._scores[self._members[group]]
+            self._rankings[group] = Ranking(scores)
         rows, reaching = self._rankings[group].rows(ranks)
         rows = rows if group is None else self._members[group][rows]
         ids = None if self._ids is None else [self._ids[row] for row in rows.tolist()]
         return Fetched(rows, self._scores[rows], ids, reaching)
-
-    def _of(self, group: str | None) -> Floats:
-        return self._scores if group is None else self._scores[self._members[group]]
 
 
 class Ranking:

@@ -31,7 +31,6 @@ RESAMPLED = (
     "{replicates} resamples of it. Do not use the pilot rows for calibration: they chose n."
 )
 PAPER_RULES = ("dkw", "bernstein")
-HOPELESS_ADVICE = "Ask for less, or look for a better score."
 HOPELESS = "Not even everyone on the list would do: the target exceeds the qualified there are."
 
 
@@ -145,8 +144,8 @@ class Plan(Displayed, Struct, frozen=True):
         if rows is None or needed is None:
             number = "No number" if self.needed else "None of these numbers"
             return (
-                f"{number} of calibration {self.unit} makes it certifiable with probability 90%. "
-                f"{HOPELESS_ADVICE}"
+                f"{number} of calibration {self.unit} makes it certifiable with probability 90%. Ask for "
+                "less, or look for a better score."
             )
         more = ""
         if rows > needed:

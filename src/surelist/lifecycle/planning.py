@@ -193,7 +193,9 @@ def smallest_rows(target: CountPromise, level: Level, base_rate: float, assuranc
         required = first_count(target, n, available, level)
         if required <= count:
             return n
-        if required > n and not _ever(target, level, base_rate):
+        large = MOST // 1000  # a very large sample would not do either
+        some = int(large * base_rate)
+        if required > n and first_count(target, large, some, level) > some:
             return None
         count = max(count + 1, min(required, n + 1))
 
@@ -232,13 +234,6 @@ def steady_rows(target: CountPromise, level: Level, base_rate: float, assurance:
             last, checked = count, 0
     reached = _rows_with(last, base_rate, assurance)
     return max(first, min(reached or MOST, begins(last + 1)))
-
-
-def _ever(target: CountPromise, level: Level, base_rate: float) -> bool:
-    """Whether a very large sample would do."""
-    n = MOST // 1000
-    available = int(n * base_rate)
-    return first_count(target, n, available, level) <= available
 
 
 def _rows_with(count: int, base_rate: float, assurance: float) -> int | None:

@@ -199,17 +199,12 @@ def curve_by(
 
 def list_thresholds(scores: Floats, pool_size: float) -> Floats:
     """The scores at which lists of each size end, best first."""
-    n = len(scores)
-    ranks = np.unique(np.clip(np.ceil(_sizes(pool_size) * n / pool_size).astype(np.int64), 1, n))
+    n, most = len(scores), min(pool_size, POINTS)  # every size up to the pool, or a thousand of a large one
+    sizes = np.arange(1, most + 1, dtype=float) * max(1.0, pool_size / POINTS)
+    ranks = np.unique(np.clip(np.ceil(sizes * n / pool_size).astype(np.int64), 1, n))
     ordered = np.partition(scores, n - ranks)
     thresholds: Floats = np.unique(ordered[n - ranks])[::-1]
     return thresholds
-
-
-def _sizes(pool_size: float) -> Floats:
-    """Every list size from 1 to the pool, or a thousand of them for large pools."""
-    whole = np.arange(1, min(pool_size, POINTS) + 1, dtype=float)
-    return whole if pool_size <= POINTS else whole * (pool_size / POINTS)
 
 
 def count_at_least(values: Floats, thresholds: Floats) -> Ints:

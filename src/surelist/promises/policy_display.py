@@ -49,15 +49,12 @@ def policy_display(policy: Certificate) -> Display:
 def _line(policy: Certificate) -> str:
     if policy.withdrawn is not None:
         return "nothing is promised any more"
-    asked = "; ".join(_short(cutoff) for cutoff in policy.cutoffs[:3])
+    whose = [f"{each.group!r}: " if each.group is not None else "" for each in policy.cutoffs[:3]]
+    shown = zip(whose, policy.cutoffs, strict=False)
+    asked = "; ".join(f"{who}{each.target.describe()}, {listed(each)}" for who, each in shown)
     more = f"; and {len(policy.cutoffs) - 3} more" if len(policy.cutoffs) > 3 else ""
     level = f"; alpha {policy.alpha:g}, rule {policy.rule}" if policy.cutoffs[0].proof.uses_alpha else ""
     return f"{asked}{more}{level}"
-
-
-def _short(cutoff: Cutoff) -> str:
-    who = f"{cutoff.group!r}: " if cutoff.group is not None else ""
-    return f"{who}{cutoff.target.describe()}, {listed(cutoff)}"
 
 
 def listed(cutoff: Cutoff) -> str:

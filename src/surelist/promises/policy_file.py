@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import asdict, replace
 
 from surelist._files import Digest, hold, parse, writing
@@ -24,13 +24,15 @@ from surelist.score_summary import INTERVALS
 
 FORMAT = 1
 Made = TypeVar("Made", bound=Certificate)
-MOST_STEPS, MOST_GROUPS, MOST_ROWS = 2_001, 10_000, 2 * 10**9
+MOST_ROWS = 2 * 10**9  # no file may ask for more work than the largest that calibration writes
 
 
 class _File(Stated, frozen=True):
     format: int
     promise: str
-    cutoffs: tuple[StoredCutoff[dict[str, Any], dict[str, Any]], ...]
+    cutoffs: Annotated[
+        tuple[StoredCutoff[dict[str, Any], dict[str, Any]], ...], Meta(min_length=1, max_length=10_000)
+    ]
 
 
 class _SaltFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -139,7 +141,8 @@ def _keys_fit(policy: Certificate) -> bool:
 
 def _verify(policy: Certificate) -> None:
     """Recompute what follows from the evidence; the file may not claim anything else."""
-    _require_checkable(policy)
+    rows = sum(each.rows for each in policy.cutoffs)
+    hold(rows <= MOST_ROWS, f"it speaks of {rows:,} calibration rows, more than can be checked")
     groups = [cutoff.group for cutoff in policy.cutoffs]
     grouped = None not in groups
     hold(not grouped or len(set(groups)) == len(groups), "a group appears twice")
@@ -178,15 +181,6 @@ def _verify(policy: Certificate) -> None:
         scores = policy.choice.scores
         hold(len(set(scores)) == len(scores) > 0, "a score appears twice")
         hold(policy.choice.chosen in scores, "the score chosen is none of those looked at")
-
-
-def _require_checkable(policy: Certificate) -> None:
-    """No file may ask for more work than the largest that calibration writes."""
-    hold(bool(policy.cutoffs) and all(each.steps for each in policy.cutoffs), "its cutoffs have no threshold")
-    steps, rows = max(len(each.steps) for each in policy.cutoffs), sum(each.rows for each in policy.cutoffs)
-    hold(steps <= MOST_STEPS, f"a cutoff has {steps:,} steps; there are at most {MOST_STEPS:,}")
-    hold(len(policy.cutoffs) <= MOST_GROUPS, f"it has {len(policy.cutoffs):,} cutoffs, too many")
-    hold(rows <= MOST_ROWS, f"it speaks of {rows:,} calibration rows, more than can be checked")
 
 
 def _verify_cutoff(cutoff: Cutoff, *, ties: bool, common: bool) -> None:

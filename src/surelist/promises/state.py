@@ -128,7 +128,7 @@ class StoredCutoff(Stored, Generic[Target, Why], frozen=True):
     level: Level
     rows: int
     qualified: int
-    steps: tuple[Step, ...]
+    steps: Annotated[tuple[Step, ...], Meta(min_length=1, max_length=2_001)]
     proof: Why
     fingerprint: Digest | None = None
     scores: ScoreSummary | None = None  # None for campaigns and collections, which keep no scores

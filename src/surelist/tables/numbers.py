@@ -154,9 +154,13 @@ def decide(seen: Mapping[Shape, Seen], decimal: str | None = None) -> Decision:
         votes |= {one: votes[one] + each.count for one in marks if "" not in marks}
     style = NumberStyle(mark, max(votes, key=lambda one: votes[one]), _percent(read))
     fitting = {shape: each for shape, each in read.items() if style in fits[shape]}
-    example = max(
-        fitting.items(), key=lambda item: (_is_telling(item[0], style), item[1].count), default=None
-    )
+
+    def telling(item: tuple[Shape, Seen]) -> tuple[bool, int]:
+        """An example should show what is not plain."""
+        shape, each = item
+        return ("." in shape.text if style.plain else not _PLAIN.match(shape.text)), each.count
+
+    example = max(fitting.items(), key=telling, default=None)
     text = example[1].example if example else None
     count, everyone = sum(e.count for e in fitting.values()), sum(e.count for e in filled.values())
     return Decision(style, text, style.value(text) if text else None, count, everyone - count)
@@ -198,8 +202,3 @@ def _percent(read: Mapping[Shape, Seen]) -> bool:
             f"and others none ({bare.strip()!r}); write them all in one way"
         )
     return bool(signed)
-
-
-def _is_telling(shape: Shape, style: NumberStyle) -> bool:
-    """An example should show what is not plain."""
-    return not _PLAIN.match(shape.text) if not style.plain else "." in shape.text

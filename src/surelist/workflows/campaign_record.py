@@ -151,7 +151,7 @@ def screen(
     """Shortlist a pool with the threshold in force; ``audit`` is where those drawn are written."""
     opened = replace(source, table=source.open())
     read = opened.reading(score=score)
-    chosen = Filter.everyone() if threshold is None else Filter.at_least(threshold)
+    chosen = Filter.at_least(threshold)
     done = select_rows(opened.table, chosen, names={"score": score}, output=output)
     scores = read_columns(opened.table, {"score": score}, any_order=audit is None)["score"]
     mask = chosen.select(scores)
