@@ -49,8 +49,7 @@ class Ranks(Struct, frozen=True, forbid_unknown_fields=True):
         own = untied and hold_rows(np.array(self.scores), column)
         if own or scores_fingerprint(column) == self.fingerprint:
             raise InvalidInput(
-                "scores",
-                "they hold scores that the ranks were made from. Give those of other candidates.",
+                "scores", "they hold scores that the ranks were made from. Give those of other candidates."
             )
 
 

@@ -97,9 +97,7 @@ OPTIONS: dict[str, Option] = {
     ),
     "id": Option(None, str, "Column with candidate ids, for randomised ties."),
     "pool": Option(
-        None,
-        str,
-        "Column with a candidate's pool; without a pool size whole pools are counted, not rows.",
+        None, str, "Column with a candidate's pool; without a pool size whole pools are counted, not rows."
     ),
     "promise": Option("expected", str, "What is promised: the name of a kind."),
     "also": Option(

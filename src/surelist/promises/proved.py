@@ -53,8 +53,7 @@ def require_proof(promise: Promise, asked: Conditions) -> None:
         others = "other candidates from the same population, without labels"
         whose = "the pool that it is about" if promise.about is About.THIS_POOL else others
         raise InvalidInput(
-            "unlabelled",
-            f"{type(promise).__name__} needs scores of {whose}; pass {option('unlabelled')}.",
+            "unlabelled", f"{type(promise).__name__} needs scores of {whose}; pass {option('unlabelled')}."
         )
     if promise.every_label and asked.labels == "missing":
         asked = replace(asked, labels="complete")  # refused where one is missing, which only the rows show

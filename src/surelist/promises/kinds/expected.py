@@ -65,11 +65,7 @@ class Expected(RatePromise, tag="expected", frozen=True):
             "{also=share|Percent of the list that is qualified, also} % qualified (may stay empty).",
         ),
     )
-    labelled = PageChoice(
-        "expected",
-        "For future pools like these",
-        ON_AVERAGE,
-    )
+    labelled = PageChoice("expected", "For future pools like these", ON_AVERAGE)
     help = "At least K qualified in an average pool."
     flags = (("expect", "k"),)
     alias = "expect"

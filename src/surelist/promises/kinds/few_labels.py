@@ -14,13 +14,7 @@ from typing import ClassVar, Literal
 from surelist._files import hold
 from surelist._numerals import about, count, of_every
 from surelist._scalars import as_fraction
-from surelist.bounds.collection_lists import (
-    Prefix,
-    at_least,
-    levels,
-    most_pads,
-    passes,
-)
+from surelist.bounds.collection_lists import Prefix, at_least, levels, most_pads, passes
 from surelist.bounds.control_sample import block_drop, control_rule
 from surelist.promises.kinds.at_least import AtLeast
 from surelist.promises.kinds.counts import CountPromise
