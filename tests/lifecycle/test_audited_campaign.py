@@ -165,10 +165,13 @@ def test_what_an_audit_does_not_go_with_is_refused():
     [
         (lambda s: s.update(rows=s["rows"] - 1), "rows do not add up"),
         (lambda s: s["epochs"][0].update(drawn=None), "a part of the pools"),
-        (lambda s: s["screened"][0].update(draws="l"), "uneven draws"),
-        (lambda s: s["screened"][0].update(draws=None), "lacks its draws"),
-        (lambda s: s["screened"][0].pop("draws"), "does not fit"),
-        (lambda s: s["screened"][0].update(draws="a" * len(s["screened"][0]["ids"])), "is in the audit"),
+        (lambda s: s["reviews"]["kept"]["a"].update(draws="l"), "uneven draws"),
+        (lambda s: s["reviews"]["kept"]["a"].update(draws=None), "lacks its draws"),
+        (lambda s: s["reviews"]["kept"]["a"].pop("draws"), "does not fit"),
+        (
+            lambda s: s["reviews"]["kept"]["a"].update(draws="a" * len(s["reviews"]["kept"]["a"]["ids"])),
+            "is in the audit",
+        ),
         (lambda s: s.update(audit_rate=2.0), r"< 1.0 - at `\$.audit_rate`"),
     ],
 )

@@ -408,13 +408,17 @@ def test_the_sentence_in_a_state_is_for_people_and_nothing_reads_it(tmp_path):
     assert json.loads(again.dumps())["promise"] == said
 
 
+def last_pool(state):
+    return list(state["reviews"]["kept"].values())[-1]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda s: s.update(format=9), "format version"),
         (lambda s: s.update(kind="x"), "not a surelist campaign"),
         (lambda s: s.update(more=1), "does not fit"),
-        (lambda s: s.pop("missing"), "does not fit"),
+        (lambda s: s["reviews"].pop("missing"), "does not fit"),
         (lambda s: s["updates"][1].update(threshold=-3.0), "falls"),
         (lambda s: s["updates"][1].update(count=3), "count of update 1"),
         (lambda s: s["updates"][1].update(pools=3), "off schedule"),
@@ -425,9 +429,10 @@ def test_the_sentence_in_a_state_is_for_people_and_nothing_reads_it(tmp_path):
         (lambda s: s["qualified"].update(scores=[], counts=[], fresh=[]), "too few rows"),
         (lambda s: s["qualified"]["counts"].__setitem__(0, -1), "do not go together"),
         (lambda s: s["qualified"]["scores"].reverse(), "not in order"),
-        (lambda s: s["screened"][-1]["scores"].__setitem__(0, -5.0), "too low"),
-        (lambda s: s["screened"][-1]["ids"].pop(), "uneven"),
-        (lambda s: s.update(waiting=["nobody"]), "unknown pool"),
+        (lambda s: last_pool(s)["scores"].__setitem__(0, -5.0), "too low"),
+        (lambda s: last_pool(s)["ids"].pop(), "uneven"),
+        (lambda s: last_pool(s).update(pool="other"), "two names"),
+        (lambda s: s["reviews"].update(waiting=["nobody"]), "unknown pool"),
         (lambda s: s["watch"]["tallies"][0].update(log_wealth=[5.0] * 24), "taken out"),
     ],
 )

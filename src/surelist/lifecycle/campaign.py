@@ -84,9 +84,9 @@ class Campaign(CampaignSoFar):
             uncertified=cast(Any, check.as_choice(uncertified, UNCERTIFIED, "uncertified")),
             fingerprint=rows_fingerprint(array, qualified) or "",
             rows=len(array),
-            missing=missing,
             audit_rate=None if audit_rate is None else check.as_alpha(audit_rate, "audit_rate"),
         )
+        state.reviews.missing = missing
         self._resume(state)
         self._qualified.add(array[qualified])
         self._listed.add(array)

@@ -17,7 +17,6 @@ from surelist.filters import Filter
 from surelist.lifecycle import campaign_state as looks
 from surelist.lifecycle.campaign_state import EVERYONE, CampaignState, pool_of
 from surelist.lifecycle.monitor import Monitor
-from surelist.lifecycle.reviewed import PoolReviews
 from surelist.lifecycle.state import Saved, ScoreCounts
 from surelist.promises import kinds
 from surelist.promises.kinds.counts import Looks
@@ -43,7 +42,7 @@ class CampaignSoFar(Saved[CampaignState]):
         self.created, self.fingerprint = state.created, state.fingerprint
         self.rows, self.pools, self.chosen = state.rows, state.pools, state.chosen
         self.updates, self.epochs, self._memory = state.updates, state.epochs, state.memory
-        self.reviews = PoolReviews(state.screened, state.waiting, state.missing, state.watched)
+        self.reviews = state.reviews
         self._qualified, self._listed = ScoreCounts(state.qualified), ScoreCounts(state.listed)
         self.monitor: Monitor | None = None
         if state.watch is not None:
@@ -52,12 +51,10 @@ class CampaignSoFar(Saved[CampaignState]):
     @property
     def state(self) -> CampaignState:
         """All that is needed to go on later, as plain values."""
-        reviews = self.reviews
         return replace(
             self._state, created=self.created, version=__version__, promise=self.promise, rows=self.rows,
             pools=self.pools, chosen=self.chosen, qualified=self._qualified.state, listed=self._listed.state,
-            screened=list(reviews.kept.values()), waiting=list(reviews.waiting), missing=reviews.missing,
-            watched=reviews.watched, watch=None if self.monitor is None else self.monitor.watch,
+            watch=None if self.monitor is None else self.monitor.watch,
         )  # fmt: skip
 
     @property

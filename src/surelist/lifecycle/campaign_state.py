@@ -19,8 +19,8 @@ from surelist.bounds._tails import smallest
 from surelist.bounds.counts import FirstCrossing, binomial_tail
 from surelist.errors import InvalidInput
 from surelist.lifecycle.claims import Watch
-from surelist.lifecycle.reviewed import AUDITED, BOTH, LISTED, Screened
-from surelist.lifecycle.state import Count, Memory, ScoreCounts, Scores, Share, State
+from surelist.lifecycle.reviewed import AUDITED, BOTH, LISTED, PoolReviews, Screened
+from surelist.lifecycle.state import Memory, ScoreCounts, Scores, Share, State
 from surelist.promises.conditions import Conditions
 from surelist.promises.kinds.counts import RatePromise
 from surelist.promises.promise import Promise
@@ -80,10 +80,7 @@ class CampaignState(State, kw_only=True, forbid_unknown_fields=True):
     epochs: list[Epoch] = field(default_factory=list)
     qualified: Scores = field(default_factory=Scores)
     listed: Scores = field(default_factory=Scores)
-    screened: list[Screened] = field(default_factory=list)
-    waiting: list[str] = field(default_factory=list)
-    missing: Count = 0
-    watched: int | None = None
+    reviews: PoolReviews = field(default_factory=PoolReviews)
     memory: Memory = field(default_factory=Memory)
     watch: Watch | None = None
     audit_rate: Share | None = None
@@ -100,11 +97,13 @@ class CampaignState(State, kw_only=True, forbid_unknown_fields=True):
         hold(whole, "an audit of a part of the pools")
         taken = sum((epoch.drawn or 0) if audit else epoch.candidates for epoch in self.epochs)
         hold(start + taken == self.rows, "the rows do not add up")
-        hold(self.missing <= self.rows, "more reviews are missing than there are rows")
+        kept = self.reviews.kept
+        hold(self.reviews.missing <= self.rows, "more reviews are missing than there are rows")
         _verify_scores(self)
-        for each in self.screened:
+        for name, each in kept.items():
+            hold(name == each.pool, "a pool has two names")
             _verify_screened(each, self)
-        hold(set(self.waiting) <= {each.pool for each in self.screened}, "an unknown pool waits for reviews")
+        hold(set(self.reviews.waiting) <= kept.keys(), "an unknown pool waits for reviews")
         if self.watch is not None:
             self.watch.verify()
             hold(self.watch.alpha == self.monitor_alpha, "two levels of the monitor")

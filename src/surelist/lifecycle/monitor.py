@@ -260,8 +260,7 @@ class Monitor(Saved[MonitorState]):
         """Where things stand, for a person."""
         lines = [self._describe(claim) for claim in self.claims]
         lines.append(
-            f"{counted(self.pools, 'pool')}, e-value {numerals.number(self.e_value, 3)}, alarm at "
-            f"{numerals.number(1 / self.alpha, 3)}: "
+            f"{counted(self.pools, 'pool')}, e-value {self._evidence}: "
             + ("ALARM. " + self.policy.promise if self.alarm else "no alarm.")
         )
         return "\n".join(lines)
@@ -270,7 +269,7 @@ class Monitor(Saved[MonitorState]):
         state = "ALARM" if self.alarm else "no alarm"
         facts = [
             ("pools", number(self.pools)),
-            ("e-value", f"{numerals.number(self.e_value, 3)}, alarm at {numerals.number(1 / self.alpha, 3)}"),
+            ("e-value", self._evidence),
         ]
         facts += [(claim.group or "rate", self._describe(claim)) for claim in self.claims]
         return Display(
@@ -279,6 +278,10 @@ class Monitor(Saved[MonitorState]):
             facts,
             folded=[("The promise watched", [self._policy.promise])],
         )
+
+    @property
+    def _evidence(self) -> str:
+        return f"{numerals.number(self.e_value, 3)}, alarm at {numerals.number(1 / self.alpha, 3)}"
 
     def _describe(self, claim: Claim) -> str:
         who = claim.whose and f"group {claim.whose!r}: "

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import islice
 from typing import Any
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from surelist import _check as check
 from surelist._arrays import Floats, Mask
+from surelist._files import Count
 from surelist._names import option
 from surelist._randomness import fresh_generator
 from surelist.errors import InvalidInput, UnreviewedWarning
@@ -155,20 +155,19 @@ def _require_draws(draws: str | None, candidates: int, audit: bool) -> None:
         )
 
 
-class PoolReviews:
-    """The latest pools of a campaign; ``waiting`` are those the monitor has not seen yet.
+class PoolReviews(Struct, forbid_unknown_fields=True, dict=True):
+    """The latest pools of a campaign, by name; ``waiting`` are those the monitor has not seen yet.
 
     The oldest pools are dropped when all together take too much space. One that still waits for
     reviews is closed first; it stays in the evidence with them as not qualified.
     """
 
-    def __init__(
-        self, screened: Iterable[Screened], waiting: Iterable[str], missing: int, watched: int | None
-    ) -> None:
-        self.kept = {each.pool: each for each in screened}
-        self.waiting = deque(waiting)
-        self.missing = missing  # labels and reviews that have not come, of all rows so far
-        self.watched = watched  # the look under which the monitor's last pool was screened
+    kept: dict[str, Screened] = field(default_factory=dict)
+    waiting: list[str] = field(default_factory=list)
+    missing: Count = 0  # labels and reviews that have not come, of all rows so far
+    watched: int | None = None  # the look under which the monitor's last pool was screened
+
+    def __post_init__(self) -> None:
         self._cost = sum(each.cost for each in self.kept.values())
 
     def open(self, screened: Screened) -> None:
@@ -209,7 +208,7 @@ class PoolReviews:
         """Complete pools, in the order of screening; stops at the first that is not."""
         self._make_room()
         while self.waiting and self.kept[self.waiting[0]].done:
-            yield self.kept[self.waiting.popleft()]
+            yield self.kept[self.waiting.pop(0)]
         self._drop()
 
     def _make_room(self) -> None:

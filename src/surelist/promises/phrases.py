@@ -43,6 +43,7 @@ DRAWN_ONCE = (
 )
 
 
+ANY_SIZE = "The size of a pool does not depend on how good its candidates look."
 ANY_LIST = "A single list may hold fewer or more; it is their average that is at least so large."
 LONG_RUN = "In the long run: over many pools taken together. A single pool may lie below it, or above."
 WHOLE_POOLS = (

@@ -114,7 +114,16 @@ class PageChoice(Struct, frozen=True):
     beside: str = ""  # another promise of the same list that can be asked for with it
 
 
-class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
+class Kind(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
+    """What files, flags and addresses tell apart by a name."""
+
+    @property
+    def kind(self) -> str:
+        """That name."""
+        return str(self.__struct_config__.tag)
+
+
+class Promise(Kind, frozen=True):
     """What is promised. A kind overrides what differs; the defaults are those of most."""
 
     page: ClassVar[tuple[PageChoice, ...]] = ()  # what a person picks on the page; none: it is not there
@@ -150,11 +159,6 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
             value = getattr(self, name)
             if value is not None or name in required(type(self)):
                 check.set_value(self, name, checked(value, described.kind, name))
-
-    @property
-    def kind(self) -> str:
-        """Its name in files, flags and addresses."""
-        return str(self.__struct_config__.tag)
 
     @property
     def needs(self) -> Needs:
@@ -306,7 +310,7 @@ class Promise(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind")
         raise InvalidInput("within", f"has no proof with a promise like {self.describe()!r}; leave it out.")
 
 
-class Proof(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
+class Proof(Kind, frozen=True):
     """Why a threshold is enough: the numbers of one rule, and what they allow to be said.
 
     Methods are given the ``cutoff`` that the proof stands beside (promise, level, rows, thresholds) and the
@@ -327,10 +331,6 @@ class Proof(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
     uses_alpha: ClassVar[bool] = True  # False where it is true on average, and never by a chance of error
     estimated_from: ClassVar[str] = "the calibration rows"  # where the length of lists is estimated from
     drawn_by: ClassVar[str] = "rows that came by chance"  # what the promise is worked out from
-
-    @property
-    def kind(self) -> str:
-        return str(self.__struct_config__.tag)
 
     @property
     def collection_size(self) -> int | None:

@@ -18,6 +18,7 @@ from surelist import _check as check
 from surelist._names import MARKED, option
 from surelist.errors import InvalidInput, TableWarning
 from surelist.tables.engines import Frame
+from surelist.tables.hints import rows_in_words
 from surelist.tables.reading import DECIMAL, choice
 from surelist.tables.roles import ID, POOL, ROW, ROWS, Columns
 
@@ -279,7 +280,7 @@ def _rows(
         return []
     name = columns.table.engine.title(columns.names[role])
     examples = _examples(columns, where)
-    rows = "1 row" if count == 1 else f"{count:,} rows"
+    rows = rows_in_words(count)
     fact = f"column {name!r}: {message}"
     shown = "; ".join(_shown(columns, each) for each in examples)
     sentence = f"{fact}{'; ' if remedy else ''}{remedy}: {rows}{f' ({shown})' if shown else ''}."

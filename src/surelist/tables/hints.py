@@ -143,8 +143,8 @@ class Origin(Struct, frozen=True):
         if self.form == "excel":
             more = f" (of {len(self.sheets)} sheets)" if len(self.sheets) > 1 else ""
             parts = [f"sheet {self.sheet!r}{more}"] + (names if self.header > 1 else [])
-            parts += [f"{_rows(len(self.skipped), 'empty')} skipped"] if self.skipped else []
-            parts += [f"{_rows(self.hidden, 'hidden')} read like any other"] if self.hidden else []
+            parts += [f"{rows_in_words(len(self.skipped), 'empty ')} skipped"] if self.skipped else []
+            parts += [f"{rows_in_words(self.hidden, 'hidden ')} read like any other"] if self.hidden else []
             return ", ".join(parts + self._hidden_columns() + self._errors())
         parts = [] if self.encoding == "utf-8" else [f"text in {NAMES.get(self.encoding, self.encoding)}"]
         if self.delimiter != ",":
@@ -180,8 +180,9 @@ def _short(text: str) -> str:
     return text if len(text) <= SHORT else f"{text[: SHORT - 1]}…"
 
 
-def _rows(count: int, what: str) -> str:
-    return f"1 {what} row" if count == 1 else f"{count:,} {what} rows"
+def rows_in_words(count: int, what: str = "") -> str:
+    """``1 row``, ``2 hidden rows``."""
+    return f"1 {what}row" if count == 1 else f"{count:,} {what}rows"
 
 
 NAMES = {"utf-8-sig": "UTF-8", "utf-16": "UTF-16", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16",

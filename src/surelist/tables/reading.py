@@ -18,6 +18,7 @@ from surelist._names import option
 from surelist.errors import InvalidInput
 from surelist.tables import numbers
 from surelist.tables.engines import Frame
+from surelist.tables.hints import rows_in_words
 from surelist.tables.numbers import Ambiguous, Decision, NumberStyle, Seen, Shape
 from surelist.tables.sources import Table
 
@@ -76,9 +77,9 @@ class LabelReading(Struct, frozen=True):
         yes = sum(count for value, count in self.counts if _is_one_of(value, self.positive))
         others = [(value, count) for value, count in self.counts if not _is_one_of(value, self.positive)]
         rest = f"; not qualified: {listed(others)}" if others else ""
-        empty = f"; empty: {_rows(self.missing)}" if self.missing else ""
+        empty = f"; empty: {rows_in_words(self.missing)}" if self.missing else ""
         words = f"; no label: {listed(self.no_label)}" if self.no_label else ""
-        return f"{self.column}: {_said(self.positive)} qualified ({_rows(yes)}){rest}{empty}{words}."
+        return f"{self.column}: {_said(self.positive)} qualified ({rows_in_words(yes)}){rest}{empty}{words}."
 
 
 class Reading(Struct, frozen=True):
@@ -244,14 +245,14 @@ def merged(texts: Sequence[tuple[str | None, int]]) -> tuple[Counts, int]:
 
 def listed(counts: Sequence[tuple[str, int]]) -> str:
     """Values with their counts, in words."""
-    shown = ", ".join(f"{value[:80]!r} ({_rows(count)})" for value, count in counts[:SHOWN])
+    shown = ", ".join(f"{value[:80]!r} ({rows_in_words(count)})" for value, count in counts[:SHOWN])
     return shown + (f" and {len(counts) - SHOWN:,} more" if len(counts) > SHOWN else "")
 
 
 def choice(table: Table, column: str) -> str:
     """What to do about labels other than 0 and 1."""
     counts, missing = merged(_texts(table, column))
-    empty = f", empty ({_rows(missing)})" if missing else ""
+    empty = f", empty ({rows_in_words(missing)})" if missing else ""
     return f"the values are {listed(counts)}{empty}; say which one means qualified with {option('pos_label')}"
 
 
@@ -321,7 +322,3 @@ def _number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
-
-
-def _rows(count: int) -> str:
-    return "1 row" if count == 1 else f"{count:,} rows"

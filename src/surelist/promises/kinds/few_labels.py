@@ -18,7 +18,7 @@ from surelist.bounds.collection_lists import Prefix, at_least, levels, most_pads
 from surelist.bounds.control_sample import block_drop, control_rule
 from surelist.promises.kinds.at_least import AtLeast
 from surelist.promises.kinds.counts import CountPromise
-from surelist.promises.phrases import DRAWN_ONCE, alpha_bounds, counted, number, percent
+from surelist.promises.phrases import ANY_SIZE, DRAWN_ONCE, alpha_bounds, counted, number, percent
 from surelist.promises.promise import About, Proof
 from surelist.promises.state import Certificate, Cutoff
 
@@ -43,7 +43,6 @@ BY_NAME = (
 EVERY_LABEL = "Every candidate that was drawn has a label, and the score was not trained on these labels."
 ONLY_RIGHT = "The labels are right."
 AVERAGE_SIZE = "The pool size is the number of candidates in a pool, or its known average."
-ANY_SIZE = "The size of a pool does not depend on how good its candidates look."
 ON_AVERAGE = (
     "The failure rate is an average over draws of the collection and of its labels: for this one the long-"
     "run rate may lie above alpha."

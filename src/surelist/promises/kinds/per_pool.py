@@ -28,7 +28,6 @@ from surelist.promises.state import Certificate, Cutoff, Requirement, Step
 MOST_K = 60  # numbers per pool that a curve tries
 BESIDE_SHARES = (0.5, 0.75, 0.25, 0.1, 0.02)  # of alpha, that promises beside it may have
 MOST_SIZES = 2000  # pool sizes with a threshold of their own
-ANY_SIZE = "The size of a pool does not depend on how good its candidates look."
 
 
 class PerPool(CountPromise, tag="per-pool", frozen=True):
@@ -278,9 +277,9 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
 
     def count_conditions(self, policy: Certificate) -> list[str]:
         if policy.rule != "exact":
-            return [ANY_SIZE]
+            return [phrases.ANY_SIZE]
         return [
-            ANY_SIZE,
+            phrases.ANY_SIZE,
             f"The failure rate is an average over calibration samples: for {_often_above(policy)}. "
             'The rule "pac" bounds it for this sample.',
         ]
