@@ -182,10 +182,10 @@ def plain_warnings(arguments: list[str]) -> Iterator[None]:
     """Warnings as one line in the words of the command line, without where in the code they come from."""
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
-        from surelist.cli.options import in_flags
+        from surelist.cli.options import WARNED, warn
 
-        mark = click.style("warning:", fg="yellow", bold=True)
-        click.echo(f"{mark} {in_flags(message, arguments)}", err=True, color=_colour())
+        WARNED.append(message)
+        warn(message, arguments)
 
     with warnings.catch_warnings():
         warnings.showwarning = show

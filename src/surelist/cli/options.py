@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, wraps
 from os.path import realpath
@@ -90,6 +89,7 @@ def read_policy(path: str) -> Policy:
 
 
 STRICT = 5  # exit code of a command that was asked to be strict and found something to look at
+WARNED: list[Warning | str] = []  # while the command ran
 
 
 def strict_option(command: Callable[..., Sequence[str]]) -> Any:
@@ -99,19 +99,11 @@ def strict_option(command: Callable[..., Sequence[str]]) -> Any:
     def checked(*, strict: bool, quiet: bool, **given: Any) -> int:
         if quiet and given["json_"]:
             raise click.UsageError("--quiet and --json do not go together; leave one out.")
-        noted: list[str] = []
-        shown = warnings.showwarning
-
-        def note(message: Warning | str, *rest: Any, **more: Any) -> None:
-            noted.append(str(message))
-            shown(message, *rest, **more)
-
-        with warnings.catch_warnings():
-            warnings.showwarning = note
-            found = command(quiet=quiet, **given)
+        WARNED.clear()
+        found = command(quiet=quiet, **given)
         for each in found if quiet else ():
             warn(each)
-        return STRICT if strict and (noted or found) else 0
+        return STRICT if strict and (WARNED or found) else 0
 
     return stacked(
         click.option("--strict", is_flag=True, help=f"Exit with code {STRICT} if something deserves a look."),
@@ -119,9 +111,9 @@ def strict_option(command: Callable[..., Sequence[str]]) -> Any:
     )(checked)
 
 
-def warn(sentence: str) -> None:
+def warn(said: Warning | str, words: Sequence[str] = ()) -> None:
     """One warning on stderr."""
-    click.echo(f"{click.style('warning:', fg='yellow', bold=True)} {in_flags(sentence)}", err=True)
+    click.echo(f"{click.style('warning:', fg='yellow', bold=True)} {in_flags(said, words)}", err=True)
 
 
 class ShareType(click.types.FloatParamType):

@@ -216,7 +216,7 @@ def _rates(selection: SelectionFacts | None) -> list[audit.ImpactTable]:
 
 def render(summary: Mapping[str, Any]) -> str:
     """The report as one HTML file: no scripts, nothing loaded from anywhere."""
-    template = _environment().get_template("report.html")
+    template = environment().get_template("report.html")
     evidence: RowsEvidence | None = summary["evidence"]
     pictures: dict[str, str | None] = {}
     own: tuple[Chart, ...] = ()
@@ -247,14 +247,15 @@ def _nothing(url: str, **_: object) -> Any:
     raise ValueError(f"a report loads nothing, and this one asked for {url[:80]!r}")
 
 
-def _environment() -> Any:
+def environment(*folders: Path) -> Any:
+    """How templates of these folders, and of reports, are filled in."""
     try:
         import jinja2
     except ImportError as error:
         raise MissingDependency("Reports need Jinja2: pip install 'surelist[report]'.") from error
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
+        loader=jinja2.FileSystemLoader([*folders, TEMPLATES]), autoescape=True, trim_blocks=True,
+        lstrip_blocks=True, undefined=jinja2.StrictUndefined,
     )  # fmt: skip
     environment.globals.update(curve_table=curve_table)
     environment.filters.update(FILTERS)

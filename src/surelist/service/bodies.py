@@ -43,25 +43,17 @@ M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
 
 FORM_FILES = ("past", "unlabelled")
+CSV, LINES, PARQUET = "text/csv", "application/x-ndjson", "application/vnd.apache.parquet"
 EXCEL = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-LINES = "application/x-ndjson"
-FILES = (
-    "text/csv",
-    LINES,
-    "application/jsonl",
-    "application/vnd.apache.parquet",
-    "application/octet-stream",
-    EXCEL,
-    "application/vnd.ms-excel",
-    "application/vnd.oasis.opendocument.spreadsheet",
-)
-
-TABLES = f"application/json, text/csv, {LINES}, application/vnd.apache.parquet or {EXCEL}"
+MEDIA_TYPES = {"parquet": PARQUET, "csv": f"{CSV}; charset=utf-8", "jsonl": LINES, "xlsx": EXCEL}
+OTHER_FILES = ("jsonl", "octet-stream", "vnd.ms-excel", "vnd.oasis.opendocument.spreadsheet")
+FILES = (CSV, LINES, PARQUET, EXCEL, *(f"application/{each}" for each in OTHER_FILES))
+TABLES = f"application/json, {CSV}, {LINES}, {PARQUET} or {EXCEL}"
 TWO_FILES = "expected a form with the files past and unlabelled, and nothing else."
 
 # for OpenAPI, since bodies are read by hand
 TEXT, BINARY = {"schema": {"type": "string"}}, {"schema": {"type": "string", "format": "binary"}}
-FILE_CONTENT = {"text/csv": TEXT, LINES: TEXT, "application/vnd.apache.parquet": BINARY, EXCEL: BINARY}
+FILE_CONTENT = {CSV: TEXT, LINES: TEXT, PARQUET: BINARY, EXCEL: BINARY}
 _TWO_FILES = {
     "type": "object", "required": ["past"], "properties": dict.fromkeys(FORM_FILES, BINARY["schema"]),
 }  # fmt: skip
@@ -166,7 +158,7 @@ async def tables_in(
             named = replace(upload, name=name)
             admitted.append(await runtime.work(jobs.admit, named, runtime.settings, past=past, place=place))
             uploads.append(admitted[-1])  # a workbook has become another file
-        yield calibrating.Past(admitted[0], others=admitted[1] if len(admitted) > 1 else None)
+        yield calibrating.Past(*admitted)
     finally:
         for upload in uploads:
             upload.path.unlink(missing_ok=True)
@@ -198,13 +190,6 @@ ADDRESS = re.compile("/api/v1/policies/([0-9a-f]{64})/select")
 DigestText = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 KeyText = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern="^[!-~]+$")]
 KEY, KEY_HELP = "Idempotency-Key", "Sent again with the same request, nothing is recorded twice."
-MEDIA_TYPES = {
-    "parquet": "application/vnd.apache.parquet",
-    "csv": "text/csv; charset=utf-8",
-    "jsonl": LINES,
-    "xlsx": EXCEL,
-}
-
 ANSWER: dict[int | str, dict[str, Any]] = {
     200: {
         "model": models.Shortlist, "content": FILE_CONTENT,

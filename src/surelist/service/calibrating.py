@@ -23,12 +23,12 @@ from surelist.promises.sampled import NoisyLabels, SampledLabels
 from surelist.promises.terms import Roles, Terms
 from surelist.reports.evidence import Look, Question, RowsEvidence
 from surelist.service.choices import ChosenColumns, ListCounts
-from surelist.service.jobs import Problem, Profile
+from surelist.service.jobs import Problem, Profile, written
 from surelist.service.record.events import PolicySaved
 from surelist.service.record.record import SavedPolicy
 from surelist.service.record.view import View
 from surelist.service.runtime import Session
-from surelist.service.uploads import Draft, KeptList, Upload, removing
+from surelist.service.uploads import Draft, KeptList, Upload
 from surelist.service.workers import run
 from surelist.workflows import files as looking, summaries as workflow_facts, tables as workflows
 from surelist.workflows.source import LABELS, NO_HINTS, Hints, Source
@@ -62,17 +62,12 @@ class Past(Struct, frozen=True):
     others: Upload | None = None
 
 
-class Certification(Struct, frozen=True):
-    """A policy that may be saved, the salt that stays out of the log, and how long lists will be."""
-
-    saved: PolicySaved
-    secret: str | None
-    share: float
-
-
-def certify(me: Session, request: CalibrationRequest, past: Past, how: str, name: str = "") -> Certification:
+def certify(
+    me: Session, request: CalibrationRequest, past: Past, how: str, name: str = ""
+) -> tuple[PolicySaved, str | None, float]:
     """One look at the rows, put on record when there is something to see; raises ``NotCertifiable``.
 
+    A policy that may be saved, the salt that stays out of the log, and how long lists will be.
     A request that fails for another reason (a column that is not there) shows nothing: no look.
     """
     upload, others = past.upload, past.others
@@ -89,7 +84,7 @@ def certify(me: Session, request: CalibrationRequest, past: Past, how: str, name
         rows_fingerprint=rows[0], evidence=outcome.evidence, earlier_looks=looks,
         warnings=tuple(outcome.warnings), unlabelled_sha256=None if others is None else others.sha256,
     )  # fmt: skip
-    return Certification(saved, policy_file.dump_salt(outcome.policy), outcome.share)
+    return saved, policy_file.dump_salt(outcome.policy), outcome.share
 
 
 def calibrate(me: Session, request: CalibrationRequest, past: Past, name: str) -> tuple[SavedPolicy, bool]:
@@ -97,8 +92,8 @@ def calibrate(me: Session, request: CalibrationRequest, past: Past, name: str) -
     view = me.view
     if (known := view.replayed()) is not None:
         return view.policy(known.subject), True
-    made = certify(me, request, past, "calibrate", name)
-    written = view.save_policy(made.saved, made.secret).result()
+    saved, secret, _ = certify(me, request, past, "calibrate", name)
+    written = view.save_policy(saved, secret).result()
     return view.policy(written.entry.subject), written.replayed
 
 
@@ -203,11 +198,8 @@ def reading(draft: Draft, columns: ChosenColumns) -> tuple[str, ...]:
 
 def problem_rows(me: Session, draft: Draft, columns: ChosenColumns) -> Path:
     """Every row that stands in the way, as a workbook of its own."""
-    path = me.spool.new_path("xlsx")
-    source = draft.upload.source(columns.hints)
-    with removing(path):
-        run(looking.write_problem_rows, source, columns.roles, _missing_labels(columns), path)
-    return path
+    given = draft.upload.source(columns.hints), columns.roles, _missing_labels(columns)
+    return written(me.spool, "xlsx", looking.write_problem_rows, *given)
 
 
 def group_names(draft: Draft, group: str) -> dict[str, int]:

@@ -250,15 +250,8 @@ def _laid_out(
                 f"{len(made.scores):,} candidates would have to be reviewed, and a campaign follows "
                 f"{LISTED:,} at most until their reviews are in. Screen smaller pools.",
             )
-        result = made_upload(output)
-        run(
-            worklist.build,
-            output,
-            list_of(result),
-            columns,
-            made.reading.decimal,
-            drawn if made.audit else None,
-        )
+        result, audit = made_upload(output), drawn if made.audit else None
+        run(worklist.build, output, list_of(result), columns, made.reading.decimal, audit)
     return made, result
 
 

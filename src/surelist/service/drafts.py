@@ -161,11 +161,11 @@ def _certify(me: Visitor, draft: Draft) -> None:
     request = promise_form.request_of(draft.columns, draft.asked, others=draft.others is not None)
     past = calibrating.Past(draft.upload, draft.others)
     try:
-        made = calibrating.certify(me, request, past, "promise on the page")
+        saved, _, share = calibrating.certify(me, request, past, "promise on the page")
     except NotCertifiable as refusal:
         outcome = PromiseOutcome(refused=error_body(refusal))
     else:
-        outcome = PromiseOutcome(replace(made.saved, file=draft.filename), made.share)
+        outcome = PromiseOutcome(replace(saved, file=draft.filename), share)
     me.spool.note(draft, outcome=outcome)
 
 

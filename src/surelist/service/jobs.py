@@ -11,7 +11,7 @@ import hashlib
 import os
 import re
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -284,11 +284,17 @@ def unchanged(spool: Spool, kept: KeptList) -> Path:
     return path
 
 
-def as_made(spool: Spool, kept: KeptList, format: str) -> Path:
-    """A shortlist in another format, as a file of its own."""
+def written(spool: Spool, format: str, write: Callable[..., object], *given: object, **named: object) -> Path:
+    """A file of its own, which ``write`` makes in a worker."""
     path = spool.new_path(format)
-    run(workflows.convert, kept.upload.path, path)
+    with removing(path):
+        run(write, *given, path, **named)
     return path
+
+
+def as_made(spool: Spool, kept: KeptList, format: str) -> Path:
+    """A shortlist in another format."""
+    return written(spool, format, workflows.convert, kept.upload.path)
 
 
 def for_people(spool: Spool, kept: KeptList, format: str, policy: Policy, made: SelectionMade) -> Path:
@@ -299,7 +305,8 @@ def for_people(spool: Spool, kept: KeptList, format: str, policy: Policy, made: 
     known = policy.columns or {}
     group = kept.columns.group or known.get("group")
     score = kept.columns.score or known.get("score", "score")
-    return _listed(spool, kept, format, score, group if policy.filter.grouped else None, reasons)
+    who = group if policy.filter.grouped else None
+    return _listed(spool, kept, format, score=score, group=who, reasons=reasons)
 
 
 def campaign_list(spool: Spool, kept: KeptList, format: str, made: CampaignScreened) -> Path:
@@ -308,38 +315,24 @@ def campaign_list(spool: Spool, kept: KeptList, format: str, made: CampaignScree
         return as_made(spool, kept, format)
     limit = made.threshold
     reason = "everyone is shortlisted" if limit is None else f"score >= {limit!r}"
-    return _listed(spool, kept, format, str(kept.columns.score), None, {None: reason})
+    return _listed(spool, kept, format, score=str(kept.columns.score), group=None, reasons={None: reason})
 
 
-def _listed(
-    spool: Spool,
-    kept: KeptList,
-    format: str,
-    score: str,
-    group: str | None,
-    reasons: Mapping[str | None, str],
-) -> Path:
-    path, source = spool.new_path(format), kept.upload.source(kept.columns.hints)
-    run(files.write_list, source, path, score=score, group=group, reasons=reasons)
-    return path
+def _listed(spool: Spool, kept: KeptList, format: str, **how: object) -> Path:
+    return written(spool, format, files.write_list, kept.upload.source(kept.columns.hints), **how)
 
 
 def report_pdf(spool: Spool, html: str) -> Path:
     """An audit report to be printed and filed."""
-    path = spool.new_path("pdf")
     try:
-        with removing(path):
-            run(write_pdf, html, path)
+        return written(spool, "pdf", write_pdf, html)
     except TooMuchWork as error:
         raise TooMuchWork(error.what, "Open the report as a page and print it from there.") from None
-    return path
 
 
 def template(spool: Spool, format: str) -> Path:
     """A file to fill in."""
-    path = spool.new_path(format)
-    run(files.write_template, path)
-    return path
+    return written(spool, format, files.write_template)
 
 
 def file_name(policy: str, pool: str, at: str, format: str, kind: str = "") -> str:

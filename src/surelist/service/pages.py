@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 from fastapi import Query
 from starlette.responses import Response
@@ -22,8 +22,6 @@ from surelist.service.errors import NotAuthenticated
 from surelist.service.models import PolicyView
 from surelist.service.promise_form import asked_like
 from surelist.service.record import access
-from surelist.service.record.event import Entry
-from surelist.service.record.events import SelectionMade
 from surelist.service.record.record import SavedPolicy
 from surelist.service.record.view import View
 from surelist.service.runtime import Working
@@ -340,27 +338,17 @@ def _words_of(saved: SavedPolicy) -> Sequence[str]:
     return saved.name, saved.note, saved.policy.promise, file, saved.hash, actor
 
 
-class SelectionLine(NamedTuple):
-    """A selection in a list of them."""
-
-    entry: Entry[SelectionMade]
-    title: str
-    note: str
-    file: str
-    policy_name: str
-
-
-def found_selections(view: View, search: str, policy: str | None) -> list[SelectionLine]:
+def found_selections(view: View, search: str, policy: str | None) -> list[dict[str, object]]:
     """Selections on record that fit, newest first."""
     made = view.selections(policy, SEARCHED if search else LISTED)
     names = view.policy_names([entry.event.policy for entry in made])
     view.read_titles(made)
     rows = []
     for entry in made:
-        named = (view.title(entry), view.note(entry), entry.event.file)
-        policy_name = names.get(entry.event.policy, entry.event.policy[:12])
-        if _matches((*named, policy_name, entry.subject, entry.actor, entry.at), search):
-            rows.append(SelectionLine(entry, *named, policy_name))
+        named = {"title": view.title(entry), "note": view.note(entry), "file": entry.event.file}
+        named["policy_name"] = names.get(entry.event.policy, entry.event.policy[:12])
+        if _matches((*named.values(), entry.subject, entry.actor, entry.at), search):
+            rows.append({"entry": entry, **named})
     return rows
 
 

@@ -92,10 +92,8 @@ def finish(
         made.audit_here and not known.kept
     ):
         outcomes = {}  # the list is gone, and with it who was of which group or audit: nothing is known
-    told = (
-        bool(made.lists) and audit is not None
-    )  # those drawn, in numbers; the rest of a band counts nothing
-    left = 0 if told else made.to_review - len(outcomes)
+    # of a triage those drawn were told in numbers; the rest of its band counts nothing
+    left = 0 if made.lists and audit is not None else made.to_review - len(outcomes)
     require_complete(marks.counts()["split"], left, missing, "they then speak for the promise")
     if made.audit_here and not known.kept:
         view.forget_list(ident, "its time was up").result()

@@ -86,21 +86,11 @@ def revoke(ident: str, me: Admin) -> Response:
 def choose(me: Admin) -> Response:
     """Settings that hold from now on, but for those fixed when the service was started."""
     names = [name for name in live_settings.NAMES if name not in me.settings.fixed]
-    values = {name: _chosen(name, me.said(name)) for name in names}
+    values = {name: bool(me.said(name)) if name == "notes" else me.said(name) for name in names}
     before = {name: getattr(me.settings, name) for name in names}
     live_settings.change(me.view, before, values)
     me.runtime.take_chosen()
     return to("/team#settings")
-
-
-def _chosen(name: str, said: str) -> str | bool | int:
-    if name == "title":
-        return said
-    if name == "notes":
-        return bool(said)
-    if not (said.isascii() and said.isdigit() and len(said) < 12):
-        raise InvalidInput(name, "choose for how long.")
-    return int(said)
 
 
 def times(settings: Settings) -> list[dict[str, object]]:

@@ -238,18 +238,11 @@ class Spool:
             self._remove("draft", draft)
 
     def keep_result(
-        self,
-        ident: str,
-        upload: Upload,
-        seconds: int,
-        columns: ChosenColumns,
-        *,
-        told: int = 0,
-        stage: str = "",
+        self, ident: str, upload: Upload, seconds: int, columns: ChosenColumns, **more: Any
     ) -> None:
         """A shortlist and which of its columns is which, for download and review."""
-        kept = KeptList(id=ident, upload=upload, until=time.time() + seconds, columns=columns)
-        self._write("result", replace(kept, told=told, stage=stage))
+        until = time.time() + seconds
+        self._write("result", KeptList(id=ident, upload=upload, until=until, columns=columns, **more))
 
     def keep_counts(self, kept: KeptList, counts: ListCounts) -> None:
         """How many of a shortlist are qualified, beside it."""

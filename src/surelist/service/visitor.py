@@ -19,7 +19,6 @@ from typing import Annotated, Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from fastapi import APIRouter, Depends
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from msgspec import Struct
 from msgspec.structs import replace
 from starlette.background import BackgroundTask
@@ -27,10 +26,9 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
-from surelist._numerals import FILTERS
 from surelist._version import __version__
 from surelist.errors import InvalidInput
-from surelist.reports.report import TEMPLATES
+from surelist.reports.report import environment
 from surelist.service.errors import Forbidden, NotAuthenticated, plainly, sentence
 from surelist.service.middleware import SMALL, Metrics, allow_body
 from surelist.service.record import access
@@ -48,11 +46,8 @@ router = APIRouter(include_in_schema=False)  # of all pages
 work = Working(router)
 UPLOAD = -1  # a form with a file that may be as large as the settings say
 
-_templates = Environment(
-    loader=FileSystemLoader([Path(__file__).parent / "templates", TEMPLATES]), autoescape=True,
-    trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined,
-)  # fmt: skip
-_templates.filters.update(FILTERS, plainly=plainly, sentence=sentence, person=person)
+_templates = environment(Path(__file__).parent / "templates")
+_templates.filters.update(plainly=plainly, sentence=sentence, person=person)
 _templates.globals.update(version=__version__)
 
 
@@ -273,12 +268,11 @@ MOST = 20
 
 
 class Box(Struct):
-    """One sandbox. It is removed once it has ended and nobody is inside."""
+    """One sandbox. It is removed once nobody holds it: its session, until it ends, and requests at work."""
 
     runtime: Runtime
     until: float
-    inside: int = 0  # requests at work
-    ended: bool = False
+    held: int = 1
 
 
 class Sandboxes:
@@ -294,12 +288,12 @@ class Sandboxes:
         """A fresh one, entered; an earlier one of the session ends, and the oldest where there are many."""
         box = self._made()
         with self._lock:
-            earlier = [self._boxes.pop(owner, None)]
-            while len(self._boxes) >= MOST:
-                earlier.append(self._boxes.pop(next(iter(self._boxes))))
-            self._boxes[owner], box.inside = box, 1
-        for each in earlier:
-            self._end(each)
+            others = [each for each in self._boxes if each != owner]
+            left = [self._boxes.pop(each) for each in others[: max(0, len(others) - MOST + 1)]]
+            left += [self._boxes.pop(owner)] if owner in self._boxes else []
+            self._boxes[owner], box.held = box, 2
+        for each in left:
+            self.leave(each)
         return box
 
     def _made(self) -> Box:
@@ -323,14 +317,14 @@ class Sandboxes:
             box = self._boxes.get(owner)
             if box is None or box.until <= time.time():
                 return None
-            box.inside += 1
+            box.held += 1
             return box
 
     def leave(self, box: Box) -> None:
-        """A request is done with a sandbox."""
+        """A request, or its session, is done with a sandbox."""
         with self._lock:
-            box.inside -= 1
-            over = box.ended and not box.inside
+            box.held -= 1
+            over = not box.held
         if over:
             _remove(box)
 
@@ -338,16 +332,8 @@ class Sandboxes:
         """Remove a session's sandbox with everything in it, as soon as nobody is inside."""
         with self._lock:
             box = self._boxes.pop(owner, None)
-        self._end(box)
-
-    def _end(self, box: Box | None) -> None:
-        if box is None:
-            return
-        with self._lock:
-            box.ended = True
-            over = not box.inside
-        if over:
-            _remove(box)
+        if box is not None:
+            self.leave(box)
 
     def sweep(self) -> None:
         """Remove those whose time is up."""

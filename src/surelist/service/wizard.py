@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from msgspec import Struct
@@ -57,16 +57,14 @@ FIXED = {
 
 def columns_of(form: FormData) -> ChosenColumns:
     """The columns a person confirmed."""
-    roles: dict[str, Any] = {role: str(form.get(role) or "") or None for role in ROLES}
+    chosen: dict[str, Any] = {role: str(form.get(role) or "") or None for role in ROLES}
     labels = "unqualified" if form.get("missing_labels") else str(form.get("labels") or "all")
-    decimal: DecimalMark = (
-        "," if form.get("decimal") == "," else "." if form.get("decimal") == "." else "auto"
-    )
+    chosen["decimal"] = next((each for each in get_args(DecimalMark) if each == form.get("decimal")), "auto")
     # values belong to the column they were chosen from; those shown and not ticked mean not qualified
-    shown = form.get("pos_label_of") == roles["label"]
+    shown = form.get("pos_label_of") == chosen["label"]
     said = tuple(str(each) for each in form.getlist("pos_label") if each) if shown else ()
     return ChosenColumns(
-        **roles, labels=next((e for e in LABELS if e == labels), "all"), decimal=decimal, pos_label=said,
+        **chosen, labels=next((e for e in LABELS if e == labels), "all"), pos_label=said,
         neg_label=tuple(str(n) for n in form.getlist("label_shown") if n not in said) if said else (),
         attributes=tuple(str(form.get(n)) for n in ("attribute1", "attribute2") if form.get(n)),
     )  # fmt: skip

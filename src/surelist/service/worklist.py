@@ -12,6 +12,7 @@ import sqlite3
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, closing
+from itertools import count
 from pathlib import Path
 from typing import TypeVar, cast
 from urllib.parse import quote
@@ -89,18 +90,10 @@ def build(
                     numbers = [_all_numbers(each) and so for each, so in zip(cells, before, strict=True)]
                     _require_ids(rows, ident, rank)
                     said = [at for at, name in enumerate(names) if name not in HIDDEN]
-                    file.executemany(
-                        "INSERT INTO list VALUES (?, ?, ?, ?)",
-                        [
-                            (
-                                at,
-                                row[ident],
-                                json.dumps(row, ensure_ascii=False),
-                                " ".join(row[cell] for cell in said).casefold(),
-                            )
-                            for at, row in enumerate(rows, rank + 1)
-                        ],
-                    )
+                    words = (" ".join(row[cell] for cell in said).casefold() for row in rows)
+                    told = (json.dumps(row, ensure_ascii=False) for row in rows)
+                    laid_out = zip(count(rank + 1), (row[ident] for row in rows), told, words, strict=False)
+                    file.executemany("INSERT INTO list VALUES (?, ?, ?, ?)", laid_out)
                     rank += len(rows)
                 listed = rank if path == shortlist else listed
             roles = [

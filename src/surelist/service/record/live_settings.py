@@ -84,19 +84,19 @@ EXPECTED = {"title": f"a name of at most {LONGEST_TITLE} characters", "notes": "
 
 
 def checked(values: Mapping[str, object]) -> LiveSettings:
-    """The values of settings as they may be; raises at the first that may not."""
+    """The values of settings as they may be, numbers also as text; raises at the first that may not."""
     for name, value in values.items():
         if name not in NAMES:
             raise InvalidInput("settings", f"there is none named {name[:40]!r} that a page changes.")
         try:
-            msgspec.convert({name: value}, LiveSettings)
-            fits = value is not None and str(value).isprintable()
+            made = msgspec.convert({name: value}, LiveSettings, strict=False)
+            fits = getattr(made, name) is not None and str(value).isprintable()
         except msgspec.ValidationError:
             fits = False
         if not fits:
             expected = EXPECTED.get(name, f"0 to {LONGEST_KEEP:,} seconds")
             raise InvalidInput(name, expected=expected, got=repr(value))
-    return msgspec.convert(values, LiveSettings)
+    return msgspec.convert(values, LiveSettings, strict=False)
 
 
 def latest(log: Log) -> LiveSettings:
