@@ -30,7 +30,8 @@ def team(settings):
 
 def told(team: Team, **asked: str) -> list[str]:
     history = History(team.runtime.registry, LOCAL_ACTOR)
-    return [each.text for each in sentences.lines(history, history.find(Search(**asked), limit=100))]
+    told = sentences.lines(history, history.find(Search(**asked), limit=100))
+    return [f"{each.who} {''.join(piece.text for piece in each.pieces)}" for each in told]
 
 
 def text(page) -> str:

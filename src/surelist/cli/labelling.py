@@ -53,16 +53,15 @@ class SheetGroup(HelpfulGroup):
         )
         @flags.as_json
         def record(json_: bool, **given: Any) -> None:
-            done = workflows.labelling.record_sheet(str(self.name), **given)
+            work, new, mended = workflows.labelling.record_sheet(str(self.name), **given)
             if facts:
-                self.said(done.work, json_)
+                self.said(work, json_)
                 return
-            corrected = f", {done.corrected:,} corrected" if done.corrected else ""
-            waiting = len(done.work.ask())
-            counts = {"new": done.new, "waiting": waiting, "corrected": done.corrected}
-            most = getattr(done.work, "most_looks", None)
+            corrected, waiting = f", {mended:,} corrected" if mended else "", len(work.ask())
+            most = getattr(work, "most_looks", None)
             free = f", for as long as people like: {most:,} looks at most" if most else ""
-            say(json_, f"{done.new:,} new labels{corrected}; {waiting:,} to come{free}.", **counts)
+            said = f"{new:,} new labels{corrected}; {waiting:,} to come{free}."
+            say(json_, said, new=new, waiting=waiting, corrected=mended)
 
         return self._with_help("record", record)
 

@@ -28,6 +28,8 @@ from surelist.reports.evidence import RULE_NAMES, Look, RowsEvidence, SelectionF
 from surelist.reports.pictures import Chart, curve_picture, promise_charts
 
 STEPS_SHOWN = 8
+# what the report says of a policy in the words of the policy
+AS_IT_IS = ("conditions", "alpha", "rule", "purpose", "grouped", "created", "missing_labels", "warnings")
 TEMPLATES = Path(__file__).parent / "templates"
 PDF_COLOURS = (  # WeasyPrint keeps the page's style sheet out of pictures
     "path,line{fill:none} .line{stroke-width:2.5} .line-a,.mark-guide{stroke:#0b6e69} .hover{display:none}"
@@ -56,22 +58,15 @@ def summarise(
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "promise": policy.promise_of(candidates),
         "two_lines": structs.asdict(policy.two_lines_of(candidates)),
-        "conditions": list(policy.conditions),
-        "alpha": policy.alpha,
+        **{name: getattr(policy, name) for name in AS_IT_IS},
         "uses_alpha": policy.cutoffs[0].proof.uses_alpha,
-        "rule": policy.rule,
         "rule_name": RULE_NAMES[policy.rule],
-        "purpose": policy.purpose,
         "reading": list(policy.reading or ()),
-        "grouped": policy.grouped,
         "common": common_of(policy),
-        "created": policy.created,
-        "missing_labels": policy.missing_labels,
         "cutoffs": cutoffs_of(policy),
         "listed": _listed(policy),
         "excess": _excess(policy),
         "score_column": (policy.columns or {}).get("score"),
-        "warnings": list(policy.warnings),
         "policy_sha256": policy_sha256,
         "rows_sha256": rows_sha256,
         "earlier_looks": list(earlier_looks),
@@ -164,16 +159,13 @@ def cutoffs_of(policy: Policy) -> list[dict[str, object]]:
 
 def _cutoff(cutoff: Cutoff, policy: Policy) -> dict[str, object]:
     return {
-        "group": cutoff.group,
+        **{name: getattr(cutoff, name) for name in ("group", "rows", "qualified", "fingerprint")},
         "target": cutoff.target.describe(),
         "evidence": None if cutoff.proof.many_steps else cutoff.proof.evidence(cutoff),
         "alpha": cutoff.level.alpha,
         "by_rank": policy.by_rank,
-        "rows": cutoff.rows,
-        "qualified": cutoff.qualified,
         "steps": [structs.asdict(step) for step in cutoff.steps[:STEPS_SHOWN]],
         "more_steps": max(0, len(cutoff.steps) - STEPS_SHOWN),
-        "fingerprint": cutoff.fingerprint,
         "scores": structs.asdict(cutoff.scores) if cutoff.scores is not None else None,
         "about": _about(cutoff, policy),
         "lists": None if cutoff.proof.looked_from is None else policy_display.listed(cutoff),

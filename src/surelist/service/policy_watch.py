@@ -6,9 +6,8 @@ The statistics are the monitor's (``workflows.watching``); what it is fed with a
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from typing import NamedTuple
+from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from surelist.errors import InvalidInput
@@ -55,23 +54,12 @@ def record_watched(view: View, ident: str, made: SelectionMade) -> Written[Selec
     return view.record_selection(ident, event, after=len(before)).result()
 
 
-class AuditOffer(NamedTuple):
-    """What a pool's page offers: an audit, at which rate where that was fixed before.
-
-    ``three``: of everyone on three lists, else of those who are not listed.
-    """
-
-    fixed: float | None
-    three: bool
-
-
-def audit_offer(view: View, saved: SavedPolicy) -> AuditOffer | None:
-    """Whether a pool's page offers an audit."""
+def audit_offer(view: View, saved: SavedPolicy) -> dict[str, float | None] | None:
+    """Whether a pool's page offers an audit; ``fixed`` is its rate where pools before decided that."""
     if not watching.needs_audit(saved.policy):
         return None
     before = view.watched(saved.hash)
-    rate = before[0].event.audit_rate if before else None
-    return AuditOffer(rate, saved.policy.three_ways)
+    return {"fixed": before[0].event.audit_rate if before else None}
 
 
 @retried
@@ -168,24 +156,6 @@ def require_complete(split: int, left: int, missing: bool, then: str) -> None:
         )
 
 
-class PoolLine(Struct, frozen=True):
-    """A pool of a policy, as its page shows it."""
-
-    entry: Entry[SelectionMade]
-    name: str
-    yes: int | None
-    reviewed: int
-    finished: bool
-
-    @property
-    def drift(self) -> list[str]:
-        return [each.message for each in self.entry.event.checks if each.kind == "drift" and each.warns]
-
-    @property
-    def gap(self) -> float | None:
-        return max((each.gap for each in self.entry.event.checks if each.gap is not None), default=None)
-
-
 def life(view: View, saved: SavedPolicy) -> dict[str, object]:
     """What the page of a policy shows of its life."""
     three, newest = saved.policy.three_ways, view.selections(saved.hash, SHOWN + 1)
@@ -193,7 +163,7 @@ def life(view: View, saved: SavedPolicy) -> dict[str, object]:
     view.read_titles(made)
     closings, watched = view.closings(saved.hash), standing(view, saved)
     pools = [_pool(view, each, closings) for each in made]
-    gaps = [100 * pool.gap for pool in pools if pool.gap is not None]
+    gaps = [100 * pool["gap"] for pool in pools if pool["gap"] is not None]
     shares = [100 * each.event.shortlisted / each.event.candidates for each in made if each.event.candidates]
     waiting = None if watched.waiting is None else _pool(view, view.selection(watched.waiting), closings)
     return {
@@ -203,11 +173,16 @@ def life(view: View, saved: SavedPolicy) -> dict[str, object]:
         "evidence": pictures.evidence(watched.evidence, watched.alarm_at) if watched.evidence else None,
         "lengths": pictures.lengths(shares, LISTED_AS[three]) if len(shares) > 1 else None,
         "gaps": pictures.drifts(gaps) if len(gaps) > 1 else None,
-        "drifts": [pool for pool in pools[::-1] if pool.drift],
+        "drifts": [pool for pool in pools[::-1] if pool["drift"]],
     }  # fmt: skip
 
 
-def _pool(view: View, entry: Entry[SelectionMade], closings: Container[str]) -> PoolLine:
-    counts = view.marks(entry.subject).counts(view.reviewer(entry.subject))
-    yes, reviewed = None if counts["seen"] else counts["yes"], sum(counts.values())
-    return PoolLine(entry, view.title(entry), yes, reviewed, entry.subject in closings)
+def _pool(view: View, entry: Entry[SelectionMade], closings: Container[str]) -> dict[str, Any]:
+    """A pool of a policy, as its page shows it."""
+    counts, checks = view.marks(entry.subject).counts(view.reviewer(entry.subject)), entry.event.checks
+    return {
+        "entry": entry, "name": view.title(entry), "yes": None if counts["seen"] else counts["yes"],
+        "reviewed": sum(counts.values()), "finished": entry.subject in closings,
+        "drift": [each.message for each in checks if each.kind == "drift" and each.warns],
+        "gap": max((each.gap for each in checks if each.gap is not None), default=None),
+    }  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 import msgspec
@@ -26,7 +26,6 @@ from surelist.service.calibrating import NO_LABEL, Column
 from surelist.service.choices import LABELS, ROLES, AskedPromise, ChosenColumns, ListCounts, until
 from surelist.service.errors import Conflict
 from surelist.service.jobs import Problem, Profile
-from surelist.service.policy_watch import AuditOffer
 from surelist.service.promise_form import DEFAULTS, share_in
 from surelist.service.record.events import PolicySaved, SelectionMade
 from surelist.service.record.marks import Marks
@@ -147,7 +146,7 @@ def description_of(form: FormData) -> tuple[str, str]:
     return name, str(form.get("note") or "").strip()[:2000]
 
 
-def audit_asked(offer: AuditOffer | None, form: FormData, ident: str | None) -> float | None:
+def audit_asked(offer: Mapping[str, float | None] | None, form: FormData, ident: str | None) -> float | None:
     """The audit's rate that a pool's form asks for; None where none is offered or nothing is watched."""
     if offer is None or not form.get("watch"):
         return None
@@ -157,7 +156,7 @@ def audit_asked(offer: AuditOffer | None, form: FormData, ident: str | None) -> 
             "this promise is watched by reviews of some who are not listed, and reviews go by candidate "
             "ids. Choose their column, or do not let this pool count.",
         )
-    return offer.fixed or share_in(str(form.get("audit_rate") or ""), "audit_rate", "the share to review")
+    return offer["fixed"] or share_in(str(form.get("audit_rate") or ""), "audit_rate", "the share to review")
 
 
 def _facts(saved: SavedPolicy) -> dict[str, str]:

@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
 from surelist._files import updating, writing
 from surelist._names import option
 from surelist.errors import InvalidInput
@@ -84,19 +82,12 @@ def next_sheet(command: str, state: Path, output: Path, *, count: int | None, la
     return len(rows)
 
 
-class Recorded(Struct, frozen=True):
-    """What ``record_sheet`` did."""
-
-    work: Any
-    new: int
-    corrected: int
-
-
 def record_sheet(
     command: str, state: Path, sheet: Path, *, label: str, final: bool, correct: bool = False
-) -> Recorded:
-    """Take a sheet back. Blank labels are still to come, or with ``final`` will not come.
+) -> tuple[Any, int, int]:
+    """Take a sheet back; what it belongs to, how many labels are new and how many were corrected.
 
+    Blank labels are still to come, or with ``final`` will not come.
     A label that differs from the one on record is refused, or with ``correct`` replaces it, as long as
     nothing rests on it. Those of a stop test count in the order of drawing.
     """
@@ -114,7 +105,7 @@ def record_sheet(
         else:
             _tell(work, given, changed, final=final)
         work.save(state)
-    return Recorded(work, len(work.told) - before, len(changed))
+    return work, len(work.told) - before, len(changed)
 
 
 def _tell(

@@ -325,10 +325,6 @@ class ToldEntry(NamedTuple):
     who: str
     pieces: list[Piece]
 
-    @property
-    def text(self) -> str:
-        return f"{self.who} {''.join(piece.text for piece in self.pieces)}"
-
 
 class NamesNow:
     """What things are called now, each asked of the record once."""
