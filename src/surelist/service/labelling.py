@@ -213,15 +213,21 @@ def take(me: Session, ident: str, labels: Mapping[int, bool | None]) -> Written[
 
 
 def _count(
-    me: Session, entry: Entry[LabellingStarted], before: AnswersSoFar, told: Told
-) -> Written[LabellingTold]:
-    """Put labels on record that fit; where a stage ends with them, lay out the next one."""
-    ident = entry.subject
-    marks, now = run(labelling_record.told, entry.event.state, before.marks, told)  # or refuses them
-    written = me.view.tell_labels(ident, told, marks, before).result()
+    me: Session, entry: Entry[LabellingStarted], before: AnswersSoFar, told: Told,
+    marked: tuple[int, set[str]] | None = None,
+) -> Written[LabellingTold]:  # fmt: skip
+    """Put labels on record that fit; lay out who is asked next where a stage ends with them.
+
+    With ``marked``, up to which entry the page has answers and of whom, they are in the place of others.
+    """
+    ident, again = entry.subject, marked is not None
+    marks, now = run(labelling_record.told, entry.event.state, before.marks, told, again)  # or refuses them
+    if marked is not None:
+        _refuse_known(me, ident, marked[1])
+    written = me.view.tell_labels(ident, told, marks, before, marked and marked[0]).result()
     with _LAYING_OUT:
         kept = me.spool.result(ident)
-        if kept is not None and (now.done or kept.stage != now.stage):
+        if kept is not None and (again or now.done or kept.stage != now.stage):
             _lay_out(me, standing(me.view, ident))
     return written
 
@@ -230,16 +236,9 @@ def _count(
 @retried
 def correct(me: Session, ident: str, labels: Mapping[int, bool]) -> Written[LabellingTold]:
     """Labels in the place of others on record, as long as nothing rests on those."""
-    view, given = me.view, Told(list(labels), [int(each) for each in labels.values()])
+    view, told = me.view, Told(list(labels), [int(each) for each in labels.values()])
     entry, before, marks = view.labelling(ident), view.progress(ident), view.marks(ident)
-    seq = marks.seq
-    now, _ = run(labelling_record.corrected, entry.event.state, before.marks, given)
-    _refuse_known(me, ident, marks.ever)
-    written = view.tell_labels(ident, given, now, before, marked=seq).result()
-    with _LAYING_OUT:
-        if me.spool.result(ident) is not None and not laid_out(me, ident):
-            _lay_out(me, standing(view, ident))
-    return written
+    return _count(me, entry, before, told, (marks.seq, marks.ever))
 
 
 def correct_one(me: Session, ident: str, candidate: str, qualified: bool) -> None:

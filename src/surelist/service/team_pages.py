@@ -223,11 +223,12 @@ def _verify_there(address: str, receipts: tuple[str, ...]) -> Verdict:
 
 def looked_at(verdict: Verdict) -> list[str]:
     """What was verified, with how much of it there is."""
-    parts = [f"{_many(verdict.entries, 'entry', 'entries')}: hashes, and that each follows the one before"]
+    entries = event.counted(verdict.entries, "entry", "entries")
+    parts = [f"{entries}: hashes, and that each follows the one before"]
     for action, kind in event.KINDS.items():
         if (number := verdict.actions.get(action)) and kind.looked_at is not None:
             one, many, what = kind.looked_at
-            parts.append(f"{_many(number, one, many)}: {what}")
+            parts.append(f"{event.counted(number, one, many)}: {what}")
     return [*parts, "the guards of the database against changes"]
 
 
@@ -247,7 +248,3 @@ def open_questions(verdict: Verdict, receipts: tuple[str, ...]) -> list[str]:
         "Pools and shortlists are not on record, only their SHA-256: whoever has the file can compare it.",
         "Who held a token: the record knows tokens and the names they were given.",
     ]
-
-
-def _many(number: int, one: str, many: str) -> str:
-    return f"{count(number)} {one if number == 1 else many}"

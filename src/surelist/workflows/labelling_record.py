@@ -14,7 +14,7 @@ from surelist.promises.promise import Promise
 from surelist.tables.output import rows_at
 from surelist.tables.sources import open_table
 from surelist.workflows.label_tables import drawn_rows, label_table, write_certified
-from surelist.workflows.labelling import ROW, write_rows
+from surelist.workflows.labelling import ROW as ROW, write_rows
 
 
 class Told(NamedTuple):
@@ -87,21 +87,17 @@ def status(text: str, marks: str) -> LabellingStatus:
     return _status(resumed(text, marks))
 
 
-def told(text: str, marks: str, answers: Told) -> tuple[str, LabellingStatus]:
-    """The marks after these answers, and where the labelling stands then."""
+def told(text: str, marks: str, answers: Told, again: bool = False) -> tuple[str, LabellingStatus]:
+    """The marks after these answers, or ``again`` after these corrections, and where it stands then."""
     work = resumed(text, marks)
+    if again:
+        correct(work, answers)
+        return work.marks, _status(work)
     waiting = set(work.ask().tolist())
     for row in answers.rows:
         if row not in waiting:
             raise InvalidInput("labels", f"row {row:,} is not asked for now. Ask which are, and label those.")
     work.tell(answers.rows, answers.labels)
-    return work.marks, _status(work)
-
-
-def corrected(text: str, marks: str, labels: Told) -> tuple[str, LabellingStatus]:
-    """The marks after these corrections, and where the labelling stands then."""
-    work = resumed(text, marks)
-    correct(work, labels)
     return work.marks, _status(work)
 
 
@@ -148,9 +144,3 @@ def write_stage(text: str, marks: str, collection: Path, output: Path) -> int:
         table = open_table(collection)
         write_rows(output, table, rows, drawn_rows(table, work, rows))
     return len(rows)
-
-
-__all__ = [
-    "ROW", "LabellingStatus", "Told", "answered_row", "begin", "correct", "corrected", "report", "resumed",
-    "status", "told", "write_list", "write_stage",
-]  # fmt: skip
