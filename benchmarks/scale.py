@@ -31,7 +31,7 @@ MILLION = 1_000_000
 FILES = 200  # small ones
 LIMITS = {"calibrate": 1.5, "select": 1.2}
 BINS = 1 << 16
-DRAWN = {"polars": 5, "duckdb": 11}  # times one pass that counts
+DRAWN = {"polars": 3, "duckdb": 3}  # times one pass that counts
 
 
 def make_data(path: Path, millions: float, how: str = "FORMAT parquet") -> None:

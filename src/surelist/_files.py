@@ -66,9 +66,13 @@ def writing(path: Path, *, inputs: Iterable[str | Path] = (), mode: int | None =
 
 def refuse_inputs(path: str | Path, inputs: Iterable[str | Path]) -> None:
     """Raise where ``path`` is one of the files that are read, under whatever name."""
+    try:
+        present = os.stat(path)
+    except (OSError, ValueError):  # what is not there is nobody's input
+        return
     for each in inputs:
         try:
-            same = os.path.samefile(path, each)
+            same = os.path.samestat(present, os.stat(each))
         except (OSError, ValueError):
             continue
         if same:
