@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
 
-import httpx
 import numpy as np
 
 from surelist import examples
@@ -15,7 +14,7 @@ from surelist.service.record import access
 from surelist.service.record.database import Database
 from surelist.service.record.record import Registry
 from tests.helpers.record import by
-from tests.helpers.service import BUSY, Server, csv_text
+from tests.helpers.service import Server, csv_text, web_client
 
 CSV = {"content-type": "text/csv"}
 
@@ -46,9 +45,7 @@ class Remote:
     """The same over the network."""
 
     def __init__(self, url: str, token: str) -> None:
-        self.client = httpx.Client(
-            base_url=url, follow_redirects=True, timeout=BUSY, headers={"accept": "text/html"}
-        )
+        self.client = web_client(base_url=url, follow_redirects=True, headers={"accept": "text/html"})
         self.client.get("/login")
         self.cookie = self.client.cookies["surelist"]
         self.post("/login", token=token)

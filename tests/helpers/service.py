@@ -15,7 +15,9 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 
@@ -168,6 +170,11 @@ def local_client(tmp_path):
     settings = Settings(database=str(tmp_path / "record.db"), folder=tmp_path / "data")
     with TestClient(create_app(settings), base_url="http://localhost") as client:
         yield client
+
+
+def web_client(**options: Any) -> httpx.Client:
+    """Every request has a connection of its own: the server closes one that was idle for seconds, perhaps when it is used again."""
+    return httpx.Client(timeout=BUSY, limits=httpx.Limits(max_keepalive_connections=0), **options)
 
 
 def open_to_the_end(client):

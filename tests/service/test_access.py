@@ -6,9 +6,7 @@ import json
 import re
 import subprocess
 import sys
-import time
 
-import httpx
 import pytest
 from msgspec.structs import replace
 from starlette.testclient import TestClient
@@ -19,7 +17,7 @@ from surelist.service.record import access
 from surelist.service.record.record import ROLES
 from surelist.service.settings import Settings, is_loopback
 from tests.helpers.record import by
-from tests.helpers.service import BUSY
+from tests.helpers.service import web_client
 from tests.service.test_api import CSV, rows_of
 
 
@@ -332,13 +330,7 @@ def test_the_printed_address_opens_the_page_and_another_does_not(tmp_path):
         address = process.stdout.readline().split(" at ")[1].split()[0]
         base, _, key = address.partition("?token=")
         assert len(key) >= 32
-        with httpx.Client(follow_redirects=True, headers={"accept": "text/html"}, timeout=BUSY) as web:
-            for _ in range(100):
-                try:
-                    web.get(base + "healthz")
-                    break
-                except httpx.ConnectError:
-                    time.sleep(0.1)
+        with web_client(follow_redirects=True, headers={"accept": "text/html"}) as web:
             assert web.get(base).url.path == "/login"
             assert "Shortlists with a proof" in web.get(address).text
     finally:

@@ -15,11 +15,9 @@ from surelist.service.record.database import Database
 from surelist.service.record.record import Registry
 from surelist.service.record.verify import verify
 from tests.helpers.record import by
-from tests.helpers.service import BUSY, PostgresServer, Server, csv_text, open_to_the_end
+from tests.helpers.service import BUSY, PostgresServer, Server, csv_text, open_to_the_end, web_client
 
-web = open_to_the_end(
-    httpx.Client(verify=False, timeout=BUSY)
-)  # one client: making its TLS context takes longest
+web = open_to_the_end(web_client(verify=False))  # one client: making its TLS context takes longest
 CSV = {"content-type": "text/csv"}
 CALIBRATE = "/api/v1/calibrate?k=5&pool_size=100"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-import httpx
 import hypothesis
 import pytest
 import schemathesis
@@ -20,7 +19,7 @@ from surelist.service.app import create_app
 from surelist.service.record.database import Database
 from surelist.service.record.verify import verify
 from surelist.service.settings import Settings
-from tests.helpers.service import BUSY, Server, close, csv_text
+from tests.helpers.service import BUSY, Server, close, csv_text, web_client
 
 CHECKS = [
     not_a_server_error,
@@ -38,7 +37,7 @@ SETTINGS = hypothesis.settings(
 def server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fuzz")
     server = Server(folder)
-    with httpx.Client(base_url=server.url, timeout=BUSY) as client:
+    with web_client(base_url=server.url) as client:
         headers = {"content-type": "text/csv"}
         past, pool = csv_text(2000, labelled=True), csv_text(50, labelled=False)
         made = client.post("/api/v1/calibrate?k=5&pool_size=100", content=past, headers=headers)

@@ -9,7 +9,6 @@ import socket
 import time
 from contextlib import suppress
 
-import httpx
 import pytest
 from msgspec.structs import replace
 
@@ -22,7 +21,7 @@ from surelist.service.record.database import Database
 from surelist.service.record.record import Registry
 from surelist.service.settings import Settings
 from tests.helpers.record import by, selection
-from tests.helpers.service import BUSY, Server, close, operations
+from tests.helpers.service import BUSY, Server, close, operations, web_client
 from tests.service.test_api import make_policy
 
 MIB = 1 << 20
@@ -117,7 +116,7 @@ def test_nested_json_without_a_token_is_refused_before_reading(guarded_server):
         client.sendall(head.encode() + b"\r\n\r\n" + b"[" * 1000)
         answer = client.recv(65536)
     assert b" 401 " in answer.splitlines()[0]
-    with httpx.Client(base_url=guarded_server.url, timeout=BUSY) as web:
+    with web_client(base_url=guarded_server.url) as web:
         assert web.get("/healthz").status_code == 200
 
 

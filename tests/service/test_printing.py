@@ -16,7 +16,7 @@ from surelist.service.errors import TooMuchWork
 from surelist.service.runtime import PRINT_SECONDS, PRINTS, PRINTS_WAITING, slots_of
 from surelist.service.settings import Settings
 from surelist.service.uploads import Spool
-from tests.helpers.service import BUSY, Server, csv_text
+from tests.helpers.service import Server, csv_text, web_client
 
 CSV = {"content-type": "text/csv"}
 CALIBRATE = "/api/v1/calibrate?k=5&pool_size=100"
@@ -53,7 +53,7 @@ def test_a_report_without_the_extra_and_many_reports_at_once(tmp_path, stand_in)
     paths = os.pathsep.join([str(stand_in.parent), os.environ.get("PYTHONPATH", "")])
     server = Server(tmp_path / "home", environment={"PYTHONPATH": paths})
     try:
-        with httpx.Client(base_url=server.url, timeout=BUSY) as client:
+        with web_client(base_url=server.url) as client:
             past = csv_text(2000, labelled=True)
             page = f"/policies/{client.post(CALIBRATE, content=past, headers=CSV).json()['hash']}"
             (stand_in / "missing").touch()

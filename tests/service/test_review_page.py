@@ -12,7 +12,7 @@ import pytest
 
 from surelist import examples
 from tests.helpers.browser import new_context, press
-from tests.helpers.service import BUSY, csv_text
+from tests.helpers.service import BUSY, csv_text, web_client
 from tests.service.test_page import server
 
 pytestmark = pytest.mark.slow
@@ -118,7 +118,7 @@ def pool_rows(day: int, shift: float) -> list[dict]:
 def screen_and_review(url: str, policy: str, day: int, qualified: int, shift: float = 0.0) -> dict:
     """A pool by the API, its reviews, and what the promise looks like after them."""
     rows = pool_rows(day, shift)
-    with httpx.Client(base_url=url + "/api/v1", timeout=BUSY) as client:
+    with web_client(base_url=url + "/api/v1") as client:
         made = client.post(f"/policies/{policy}/select?watch=true", json={"rows": rows}).json()
         ident = made["selection"]["id"]
         reviews = [

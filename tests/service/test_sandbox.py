@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-import httpx
 import pytest
 
 from surelist.service.record import access
-from tests.helpers.service import BUSY, Server
+from tests.helpers.service import Server, web_client
 
 
 @pytest.mark.slow
 def test_a_sandbox_that_ends_in_the_middle_of_a_request_breaks_nothing(tmp_path):
     server = Server(tmp_path / "home")
-    with httpx.Client(base_url=server.url, timeout=BUSY) as client:
+    with web_client(base_url=server.url) as client:
         client.get("/")
         cookie = client.cookies["surelist"]
     form, cookies = {"csrf": access.csrf_token(cookie)}, {"surelist": cookie}
@@ -22,8 +21,7 @@ def test_a_sandbox_that_ends_in_the_middle_of_a_request_breaks_nothing(tmp_path)
     def work(number: int) -> list[tuple[str, int]]:
         """One restarts the sandbox again and again, the others use it as pages do."""
         done = []
-        fresh = httpx.Limits(max_keepalive_connections=0)
-        with httpx.Client(base_url=server.url, timeout=BUSY, cookies=cookies, limits=fresh) as client:
+        with web_client(base_url=server.url, cookies=cookies) as client:
             for _ in range(6):
                 answer = client.post("/sandbox", data=form)
                 done.append(("/sandbox", answer.status_code))

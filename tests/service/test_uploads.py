@@ -11,11 +11,9 @@ import httpx
 import numpy as np
 import pytest
 
-from tests.helpers.service import BUSY, Server, csv_text, open_to_the_end
+from tests.helpers.service import BUSY, Server, csv_text, open_to_the_end, web_client
 
-web = open_to_the_end(
-    httpx.Client(verify=False, timeout=BUSY)
-)  # one client: making its TLS context takes longest
+web = open_to_the_end(web_client(verify=False))  # one client: making its TLS context takes longest
 CSV = {"content-type": "text/csv"}
 CALIBRATE = "/api/v1/calibrate?k=5&pool_size=100"
 

@@ -8,7 +8,6 @@ import socket
 import threading
 import time
 
-import httpx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -21,7 +20,7 @@ from surelist.service.app import create_app
 from surelist.service.errors import TooLarge, TooMuchWork
 from surelist.service.settings import MIB, Settings
 from surelist.service.workers import Limits, Workers
-from tests.helpers.service import BUSY, Server
+from tests.helpers.service import Server, web_client
 from tests.helpers.work import fail_with, hold, write
 
 CSV = {"content-type": "text/csv"}
@@ -126,7 +125,7 @@ def test_a_small_dictionary_file_does_not_fill_the_disk(tmp_path, past):
 def test_endless_work_holds_no_slot_beyond_its_time_or_its_client(tmp_path, past):
     server = Server(tmp_path / "home", "--work-seconds", "1")
     try:
-        with httpx.Client(base_url=server.url, timeout=BUSY) as client:
+        with web_client(base_url=server.url) as client:
             stopped = client.post(ENDLESS, content=small_file(), headers=CSV)
             assert stopped.status_code == 413, stopped.text
             assert "stopped after 1 seconds" in stopped.json()["error"]["message"]
@@ -141,7 +140,7 @@ def test_endless_work_holds_no_slot_beyond_its_time_or_its_client(tmp_path, past
                 head = f"POST {ENDLESS} HTTP/1.1\r\nHost: {host}\r\nContent-Type: text/csv\r\n"
                 leaving.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
                 time.sleep(1)
-        with httpx.Client(base_url=server.url, timeout=BUSY) as client:
+        with web_client(base_url=server.url) as client:
             answer = client.post("/api/v1/calibrate?k=5&pool_size=100", content=past, headers=CSV)
             assert answer.status_code == 201
     finally:
