@@ -161,6 +161,12 @@ def test_a_list_of_the_candidates_in_hand_says_how_many_are_on_it():
     assert "“About” is an estimate" not in " ".join(policy.two_lines.meaning)
 
 
+@pytest.mark.parametrize("kind", ["collection, precision", "collection, triage"])
+def test_who_is_on_a_list_by_name_is_not_said_to_follow_from_the_score(kind):
+    """“Whoever scores as much as the last one on the list is on it too”: not one who was labelled not qualified."""
+    assert "“About”" not in " ".join(policy_of(kind).two_lines.meaning)
+
+
 @pytest.mark.parametrize(
     "kind", ["next pool", "average false share", "expected over whole pools", "collection, recall"]
 )

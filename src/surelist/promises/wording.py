@@ -328,9 +328,9 @@ def _meaning(policy: Certificate) -> tuple[str, ...]:
     first = policy.cutoffs[0]
     lines = [*dict.fromkeys(each.target.single_list for each in policy.cutoffs if each.about in OF_MANY)]
     if any(policy.listed_per(each) for each in policy.cutoffs):
-        lines.append(
-            TIED if first.about is About.COLLECTION else ESTIMATED.format(first.proof.estimated_from)
-        )
+        of_these = TIED if first.target.sample == "block" else ""  # by name nothing is said to be "about"
+        estimated = ESTIMATED.format(first.proof.estimated_from)
+        lines.append(of_these if first.about is About.COLLECTION else estimated)
     return (*filter(None, lines), *_about_sure(policy), *_about(policy))
 
 
