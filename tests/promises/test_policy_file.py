@@ -300,3 +300,21 @@ def test_a_list_edited_to_hold_more_than_was_labelled_for_is_refused(tmp_path, k
         part[last] = round(times * part[last])
     with pytest.raises(sl.PolicyFileError, match=r"these labels carry|in no draw"):
         sl.Policy.loads(json.dumps(raw))
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "words"),
+    [
+        ("groups, own rows", {"group_rows": "all"}, "do not count among all rows"),
+        ("groups, all rows", {"rows": 1_999}, "do not count among all rows"),
+        ("next pool", {"by": "rank"}, "ends at no rank"),
+    ],
+)
+def test_counts_edited_to_be_of_other_rows_or_ranks_are_refused(kind, change, words):
+    """Own rows read as all rows promised of every pool what was proved of the group's own candidates."""
+    raw = json.loads(policy_file.dumps(policy_of(kind)))
+    raw |= {name: value for name, value in change.items() if name == "group_rows"}
+    raw["cutoffs"][0] |= {name: value for name, value in change.items() if name == "rows"}
+    raw["cutoffs"][0]["target"] |= {name: value for name, value in change.items() if name == "by"}
+    with pytest.raises(sl.PolicyFileError, match=words):
+        sl.Policy.loads(json.dumps(raw))

@@ -177,10 +177,20 @@ def _verify(policy: Certificate) -> None:
     hold(not policy.common or grouped, "one cutoff for all groups, and there are none")
     hold((policy.everyone is not None) == policy.common, "all rows and a common cutoff go together")
     hold(policy.common or all(each.own is None for each in policy.cutoffs), "a group has two cutoffs")
+    if policy.group_rows == "all":
+        _verify_among(policy)
     if policy.choice is not None:
         scores = policy.choice.scores
         hold(len(set(scores)) == len(scores) > 0, "a score appears twice")
         hold(policy.choice.chosen in scores, "the score chosen is none of those looked at")
+
+
+def _verify_among(policy: Certificate) -> None:
+    """Groups that count among all rows count among the same ones, and groups that do not overlap fit in."""
+    rows = {each.rows for each in policy.cutoffs}
+    own = [each.scores.total for each in policy.cutoffs if each.scores and policy.group_of(each) is not None]
+    fit = policy.overlapping or not policy.cutoffs[0].proof.counted or sum(own) <= min(rows)
+    hold(len(rows) == 1 and fit, "its groups do not count among all rows")
 
 
 def _verify_cutoff(cutoff: Cutoff, *, ties: bool, common: bool) -> None:

@@ -237,7 +237,9 @@ class PoolRank(Proof, tag="next-pool", frozen=True):
         )
 
     def check(self, cutoff: Cutoff) -> None:
-        cutoff.promised(NextPool)
+        limit = cutoff.steps[0].threshold
+        ranked = cutoff.promised(NextPool).by != "rank" or (limit <= -1 and limit.is_integer())
+        hold(ranked, "its list by rank ends at no rank")
         needed = allowed_rank(self.pools, cutoff.level)
         allowed = 1 <= self.rank <= needed
         hold(allowed, f"rank {self.rank} is not within the {needed} that {self.pools} pools allow")
