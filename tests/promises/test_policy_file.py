@@ -190,9 +190,9 @@ def test_saving_to_a_folder_is_a_plain_error(tmp_path):
     ("change", "words"),
     [
         # one more than the largest that calibration writes: a loader without the limit fails soon, too
-        (lambda raw: raw["cutoffs"][0].update(steps=raw["cutoffs"][0]["steps"] * 2_002), "2,002 steps"),
+        (lambda raw: raw["cutoffs"][0].update(steps=raw["cutoffs"][0]["steps"] * 2_002), "length <= 2001"),
         (lambda raw: raw["cutoffs"][0].update(rows=2 * 10**9 + 1), "more than can be checked"),
-        (lambda raw: raw.update(cutoffs=raw["cutoffs"] * 10_001), "10,001 cutoffs"),
+        (lambda raw: raw.update(cutoffs=raw["cutoffs"] * 10_001), "length <= 10000"),
     ],
 )
 def test_a_file_that_would_stall_the_loader_is_refused_before_any_work(tmp_path, change, words):
