@@ -136,7 +136,7 @@ def turn(engine: str, data: str, target: str, labels: int) -> str:
         if engine == "memory":
             return f"{int(work.select(scores).sum()):,} listed"
         opened = sl_table(table)
-        label_tables.write_certified(work, policy, opened, {"score": "score", "id": "id"}, output)
+        label_tables.write_certified(work, policy, opened, output)
         return f"{work.listed:,} listed" if work.listed is not None else "listed"
 
     said, last = timed(finish)
