@@ -10,10 +10,12 @@ import sys
 import threading
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import surelist as sl
-from surelist import _files
+from surelist import _files, cli
 from surelist._files import writing
 
 
@@ -228,3 +230,32 @@ def test_an_interrupt_while_the_temporary_file_is_removed_leaves_none_once_the_c
     assert len(os.listdir(tmp_path)) == 1
     _files.remove_unfinished()
     assert os.listdir(tmp_path) == []
+
+
+@pytest.fixture
+def full_disk(tmp_path):
+    """A file system without room, where mounting is allowed."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", str(folder)]
+    if os.getuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("mounting a small file system needs root")
+    (folder / "fill").write_bytes(bytes(4096))
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("source", ["csv", "parquet"])
+def test_a_full_disk_is_said_of_the_file_that_was_to_be_written(full_disk, tmp_path, capsys, source):
+    table = pd.DataFrame({"score": np.arange(900) / 900, "label": np.arange(900) % 3 > 0})
+    pool = tmp_path / f"pool.{source}"
+    _ = table.to_csv(pool, index=False) if source == "csv" else table.to_parquet(pool)
+    policy = sl.calibrate_table(pool, score="score", label="label", target=sl.Expected(5, 100))
+    policy.save(tmp_path / "policy.json")
+    for name in ("list.csv", "list.parquet", "list.xlsx", "list.jsonl"):
+        words = ["select", str(pool), "--policy", str(tmp_path / "policy.json"), "-o", str(full_disk / name)]
+        assert cli.run(words) == 1
+        said = capsys.readouterr().err
+        assert f"No space left on device: '{full_disk / name}'" in said
+        assert "cannot be read" not in said
+        assert [each.name for each in full_disk.iterdir()] == ["fill"]

@@ -115,7 +115,12 @@ def _replacing(path: Path, mode: int | None) -> Iterator[Path]:
             os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, created))
         except (OSError, ValueError) as error:
             raise _cannot_write(path, error) from error
-        yield temporary
+        try:
+            yield temporary
+        except OSError as error:  # of a full disk: nothing else says what was being written
+            if error.errno and not error.filename:
+                error.filename = str(path)
+            raise
         try:
             _flush(temporary, mode)  # writers may have made the file anew, with another mode
             os.replace(temporary, target)
@@ -320,11 +325,12 @@ def hold(condition: bool, problem: str) -> None:
 
 def _check_head(raw: object, shape: type[object], version: int, name: str) -> None:
     """Kind and version come first: a newer file has fields that would only confuse."""
-    kind = get_type_hints(shape).get("kind")
-    if kind is not None:
-        wanted = get_args(kind)[0]
-        if not isinstance(raw, dict) or raw.get("kind") != wanted:
-            raise PolicyFileError("", f"{name} is not a {wanted} file.")
+    kind, held = get_type_hints(shape).get("kind"), raw.get("kind") if isinstance(raw, dict) else None
+    ours = f" {held[:80]}" if isinstance(held, str) and held.startswith("surelist ") else ""
+    if kind is not None and held != (wanted := get_args(kind)[0]):
+        raise PolicyFileError("", f"{name} is not a {wanted} file{f', it is a{ours} file' * bool(ours)}.")
+    if kind is None and ours:
+        raise PolicyFileError("", f"{name} is a{ours} file; another kind is expected here.")
     if not isinstance(raw, dict) or "format" not in raw:
         raise PolicyFileError("", f"{name} has no format version: it is not a file of ours.")
     if type(raw["format"]) is not int or raw["format"] != version:

@@ -501,3 +501,25 @@ def test_a_sheet_whose_rows_were_mixed_up_is_refused_and_one_without_leading_zer
     plain = [[each[0], str(int(each[1])), *each[2:]] for each in cells]  # as Excel saves 0012
     Path("sheet.csv").write_text("\n".join([names, *(",".join(each) for each in plain)]))
     assert run("label", "record", "work.json", "sheet.csv") == 0
+
+
+def test_a_sheet_is_written_in_no_form_that_does_not_come_back(place, capsys):
+    assert (
+        run("label", "start", "candidates.csv", "--precision", "0.5", "--labels", "60", "-o", "work.json")
+        == 0
+    )
+    for name in ("sheet.jsonl", "sheet.parquet", "sheet.csv.gz"):
+        assert run("label", "next", "work.json", "-o", name) == 2
+        assert f"expected a name ending in .csv, .tsv or .xlsx, got '{name}'" in capsys.readouterr().err
+        assert not Path(name).exists()
+
+
+def test_a_state_given_for_another_kind_of_file_is_called_what_it_is(place, capsys):
+    assert (
+        run("label", "start", "candidates.csv", "--precision", "0.5", "--labels", "60", "-o", "work.json")
+        == 0
+    )
+    assert run("select", "candidates.csv", "--policy", "work.json", "-o", "list.csv") == 2
+    assert "policy: work.json is a surelist labelling file" in capsys.readouterr().err
+    assert run("stop", "status", "work.json") == 2
+    assert "is not a surelist stop test file, it is a surelist labelling file" in capsys.readouterr().err

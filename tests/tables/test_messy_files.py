@@ -273,3 +273,30 @@ def test_a_score_column_is_guessed_where_name_and_shape_decide_and_never_in_plac
 def test_a_label_is_not_guessed_where_two_columns_are_named_as_well(tmp_path):
     path = written(tmp_path / "past.csv", "score,decision,qualified", [f"0.{i},1,0" for i in range(1, 9)])
     assert profile(path).guesses["label"] is None
+
+
+# -- folders of files that are not alike
+
+
+def test_files_of_a_folder_that_are_not_alike_are_named_with_how_they_differ(tmp_path):
+    first = written(tmp_path / "a.csv", "id,score,label", lines())
+    for header, change, why in (
+        ("id,points,label", str, f"has no column 'score', and {first} has one"),
+        (
+            "id;score;label",
+            lambda line: line.replace(",", ";"),
+            f"has ';' between values, and {first} has ','",
+        ),
+    ):
+        written(tmp_path / "b.csv", header, [change(line) for line in lines()])
+        with pytest.raises(sl.InvalidInput) as caught:
+            calibrate(tmp_path)
+        assert f"{tmp_path / 'b.csv'}: {why}" in str(caught.value)
+
+
+def test_names_that_differ_in_case_alone_are_refused_and_not_numbered(tmp_path):
+    path = written(tmp_path / "past.csv", "id,Score,score", lines())
+    with pytest.raises(
+        sl.InvalidInput, match="the column name 'Score' or 'score' appears twice, in columns 2 and 3"
+    ):
+        calibrate(path)

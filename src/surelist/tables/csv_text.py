@@ -222,13 +222,15 @@ def require_whole(path: str, origin: Origin) -> None:
     names: list[str] = []
     with suppress(InvalidInput):
         names = [each.strip() for each in names_in(path, origin)]
-    twice = next((each for at, each in enumerate(names) if each and each in names[:at]), None)
+    plain = [each.casefold() for each in names]  # DuckDB and Spark ignore case
+    twice = next((each for at, each in enumerate(plain) if each and each in plain[:at]), None)
     if twice is not None:
-        columns = " and ".join(str(at) for at, each in enumerate(names, 1) if each == twice)
+        places = [at for at, each in enumerate(plain) if each == twice]
+        alike = " or ".join(dict.fromkeys(repr(names[at]) for at in places))
         raise InvalidInput(
             "file",
-            f"{path}: the column name {twice!r} appears twice, in columns {columns}. Give each column its "
-            "own name.",
+            f"{path}: the column name {alike} appears twice, in columns "
+            f"{' and '.join(str(at + 1) for at in places)}. Give each column its own name.",
         )
     if names and not path.lower().endswith(".gz"):
         require_no_total(_last_row(path, origin), path)
@@ -270,10 +272,11 @@ def sheet_rows(path: str, origin: Origin, rows: Sequence[int]) -> dict[int, int]
 
 def explain(paths: Sequence[str], header_row: int | None = None) -> str | None:
     """What is wrong with the first file that is no text with rows of equal length and one kind of line
-    ends, if any is."""
+    ends, or that is not like the first of all, if any is."""
     for path in paths:
         try:
-            reason = _unreadable(path, origin_of(path, header_row))
+            origin, like = origin_of(path, header_row), origin_of(paths[0], header_row)
+            reason = _unreadable(path, origin) or _unlike(names_in(path, origin), origin, paths[0], like)
         except (OSError, EOFError):
             return None
         except InvalidInput as error:
@@ -281,6 +284,18 @@ def explain(paths: Sequence[str], header_row: int | None = None) -> str | None:
         if reason is not None:
             return f"{path}: {reason}"
     return None
+
+
+def _unlike(names: list[str], origin: Origin, first: str, like: Origin) -> str | None:
+    """How a file differs from the first one, so that both are no table."""
+    if origin.delimiter != like.delimiter:
+        return (
+            f"has {origin.delimiter!r} between values, and {first} has {like.delimiter!r}. Save both alike."
+        )
+    gone = [each for each in names_in(first, like) if each not in names]
+    return (
+        f"has no column {gone[0]!r}, and {first} has one. Give all files the same columns." if gone else None
+    )
 
 
 def _unreadable(path: str, origin: Origin) -> str | None:

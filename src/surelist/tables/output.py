@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import csv
 import datetime
+import errno
+import io
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -78,10 +80,12 @@ def write_like(
 
 @contextmanager
 def _to_a_store(table: Table, output: str) -> Iterator[None]:
-    """What goes wrong at an address is no fault of the table."""
+    """What goes wrong at an address, or with a full disk, is no fault of the table."""
     try:
         yield
     except Exception as error:
+        if (full := os.strerror(errno.ENOSPC)) in str(error):
+            raise OSError(errno.ENOSPC, full, output) from error
         ours = isinstance(error, SurelistError) or table.engine.was_interrupted(error)
         if ours or not is_remote(output):
             raise
@@ -134,7 +138,8 @@ def write_workbook(
         for name, each in zip(names, columns, strict=True)
     ]
     with writing(Path(output)) as temporary:
-        book = xlsxwriter.Workbook(str(temporary), {"strings_to_formulas": False, "strings_to_urls": False})
+        whole = io.BytesIO()  # a full disk is met by us alone
+        book = xlsxwriter.Workbook(whole, {"strings_to_formulas": False, "strings_to_urls": False})
         shown = {
             "head": book.add_format({"bold": True, "bottom": 1}),
             "date": book.add_format({"num_format": "yyyy-mm-dd"}),
@@ -152,6 +157,7 @@ def write_workbook(
         if names:
             page.autofilter(0, 0, max(1, len(rows)), len(names) - 1)
         book.close()
+        temporary.write_bytes(whole.getbuffer())
 
 
 def _write_cell(
@@ -315,7 +321,7 @@ def write_sheet(
 ) -> None:
     """A small sheet for a person to fill in, CSV or Excel, complete or not at all."""
     form = output_format(output)
-    if form == "parquet" or os.fspath(output).endswith(".gz"):
+    if form not in ("csv", "excel") or os.fspath(output).endswith(".gz"):
         raise InvalidInput(
             "output", expected="a name ending in .csv, .tsv or .xlsx", got=repr(os.fspath(output))
         )

@@ -245,8 +245,8 @@ def reopen(table: Table, output: str, delimiter: str) -> Table:
 def _open_path(source: str, engine: str, spark_master: str | None, hints: Hints) -> Table:
     paths = files_of(source)
     form = file_format(paths[0])
-    if any(file_format(each) != form for each in paths):
-        raise InvalidInput("file", f"{source} mixes CSV, JSON, Excel and Parquet files; give one kind.")
+    if other := next((each for each in paths if file_format(each) != form), None):
+        raise InvalidInput("file", f"{source} holds both {paths[0]} and {other}; give files of one kind.")
     if form == "excel":
         return _open_workbook(source, paths, engine, hints)
     origin = Origin.of(form, delimiter_of(source))
