@@ -174,7 +174,10 @@ def test_what_does_not_fit_is_named_as_the_command_line_knows_it(capsys):
         assert run(["validate", "record", "v.json", sheet]) == 2
         assert f"error: {said}" in capsys.readouterr().err
     assert run(["stop", "record", "v.json", "sheet.csv"]) == 2
-    assert capsys.readouterr().err == "error: state: v.json is not a surelist stop test file.\n"
+    assert (
+        capsys.readouterr().err
+        == "error: state: v.json is not a surelist stop test file, it is a surelist validation file.\n"
+    )
     assert run(["validate", "record", "v.json", "sheet.csv"]) == 0
     assert run(["validate", "next", "v.json", "-o", "more.csv"]) == 0
     assert "Nothing is to be labelled: see report." in capsys.readouterr().out
