@@ -91,3 +91,20 @@ def test_what_is_no_log_is_said(tmp_path, monkeypatch, capsys):
         assert said in capsys.readouterr().err
     assert cli.run(["label", "start", "log.json", "--score", "a", *words]) == 2
     assert "--judge" in capsys.readouterr().err
+
+
+def test_a_verdict_that_is_none_is_named_where_the_file_has_it_with_what_to_do(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = ["yes", "Yes.", "**no**", "'no'"] * 10
+    for last, got in ((None, "nothing"), ("perhaps", "'perhaps'")):
+        answers = [{"id": at, "verdict": word} for at, word in enumerate([*words, last])]
+        (tmp_path / "a.jsonl").write_text("".join(json.dumps(each) + "\n" for each in answers))
+        (tmp_path / "a.json").write_text(json.dumps(answers))
+        for name, place in (("a.jsonl", "row 41"), ("a.json", "answer 41")):
+            start = ["label", "start", name, "--judge", "verdict", "--precision", "0.8", "--labels", "20"]
+            assert cli.run([*start, "-o", "work.json"]) == 2
+            said = capsys.readouterr().err
+            assert f"column 'verdict': expected yes, no or a number, got {got} in {place}." in said
+            assert "no may stand for it" in said
+            assert not (tmp_path / "work.judged.csv").exists()
+    assert min(sl.judge_scores(words)[[0, 1]]) > max(sl.judge_scores(words)[[2, 3]])

@@ -29,6 +29,7 @@ SCRAMBLED = np.uint64(0x9E3779B97F4A7C15)
 YES = "true yes y pass passed correct c accept accepted positive"
 NO = "false no n fail failed incorrect i reject rejected negative"
 PARTLY = "p partial partly unsure maybe"
+ORDER_ALONE = "Where there is none, no may stand for it: verdicts decide nothing but the order."
 VERDICTS = {word: value for words, value in ((YES, 1.0), (NO, 0.0), (PARTLY, 0.5)) for word in words.split()}
 
 
@@ -132,7 +133,10 @@ def judge_scores(verdicts: Any, ids: Any = None) -> Floats:
     True
     """
     listed = verdicts.tolist() if hasattr(verdicts, "tolist") else list(verdicts)
-    values = np.array([_value(each, row) for row, each in enumerate(listed)], dtype=np.float64)
+    values = np.array([verdict_of(each) for each in listed], dtype=np.float64)
+    if len(odd := np.flatnonzero(np.isnan(values))):
+        got = f"{listed[odd[0]]!r} in row {odd[0]}"
+        raise InvalidInput("verdicts", expected="yes, no or a number", got=got, remedy=ORDER_ALONE)
     check.require_rows(values, "verdicts")
     names = [str(row) for row in range(len(values))] if ids is None else check.as_ids(ids, len(values))
     digests = np.array([hashlib.sha256(name.encode()).hexdigest() for name in names])
@@ -143,17 +147,17 @@ def judge_scores(verdicts: Any, ids: Any = None) -> Floats:
     return np.asarray(levels.ravel() + places / len(values))
 
 
-def _value(verdict: object, row: int) -> float:
+def verdict_of(verdict: object) -> float:
+    """What a verdict is worth, NaN where it is none; models write Yes. and **no** too."""
     plain = check.plain(verdict)
     if isinstance(plain, str):
-        word = plain.strip().lower()
+        word = plain.strip(" \t\n.!*'\"`").lower()
         try:
             plain = VERDICTS[word] if word in VERDICTS else float(word)
         except ValueError:
             plain = None
-    if not isinstance(plain, (bool, int, float)) or not np.isfinite(plain):
-        raise InvalidInput("verdicts", f"expected yes, no or a number, got {verdict!r} in row {row}.")
-    return float(plain)
+    fits = isinstance(plain, (bool, int, float)) and np.isfinite(plain)
+    return float(plain) if fits else float("nan")
 
 
 def as_targets(target: Any, groups: list[str | None]) -> dict[str | None, Promise]:

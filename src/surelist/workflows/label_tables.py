@@ -23,7 +23,7 @@ from surelist.errors import InvalidInput
 from surelist.filters import TRIAGE
 from surelist.lifecycle.labelling import Labelling
 from surelist.lifecycle.labelling_design import Fetched, Ints
-from surelist.lifecycle.labelling_start import ArrayCollection, judge_scores
+from surelist.lifecycle.labelling_start import ORDER_ALONE, ArrayCollection, judge_scores, verdict_of
 from surelist.promises.policy import Policy
 from surelist.tables.arrays import read_columns, read_text
 from surelist.tables.numbers import NumberStyle
@@ -227,6 +227,11 @@ def judged_table(source: Path, judge: str, ident: str | None, output: Path) -> P
         texts = read_text(table, {"judge": judge} | ({"id": ident} if ident else {}))
         verdicts, ids = texts["judge"], texts.get("id")
         rows = rows_at(table, range(count_rows(table)))
+    odd = next((row for row, each in enumerate(verdicts) if np.isnan(verdict_of(each))), None)
+    if odd is not None:
+        where = f"answer {odd + 1}" if source.suffix == ".json" else table.place(odd)
+        got = f"{'nothing' if verdicts[odd] is None else repr(verdicts[odd])} in {where}"
+        raise InvalidInput(f"column {judge!r}", expected="yes, no or a number", got=got, remedy=ORDER_ALONE)
     scores = judge_scores(verdicts, ids)
     body = [[*row, repr(float(score))] for row, score in zip(rows, scores, strict=True)]
     write_sheet(output, [*names, JUDGED], body, [str(source)])
