@@ -94,7 +94,7 @@ def closed_when_it_looks_good(rng: Rng) -> Run:
         while len(rows := work.ask()):
             for row in rng.permutation(rows).tolist():
                 work.tell([row], [good[row]])
-                _, come, of, held = work.stages[-1]
+                *_, come, of, held = work.stages[-1]
                 if come < of and held >= 0.45 * of and len(work.stages) > 1:
                     work.close()
                     break
