@@ -93,6 +93,7 @@ CASES = [
     (lambda: calibrate(ties=sl.Hash(["\ud800", *map(str, range(199))])), "ids", "UTF-8"),
     (lambda: calibrate(target={"a": TARGET, "b": TARGET}, groups=sl.Groups(GROUPS, "\ud800")), "purpose", "UTF-8"),
     (lambda: calibrate(purpose="x"), "purpose", r"purpose= is now groups=Groups\(names, purpose=\.\.\.\)"),
+    (lambda: calibrate(group_purpose="x"), "group_purpose", r"is now groups=Groups\(names, purpose=\.\.\.\)"),
     (lambda: calibrate(target={"1": TARGET}, groups=sl.Groups({1: GROUPS == "a", "1": GROUPS == "b"})), "groups", "appears twice"),
     (lambda: calibrate(shift=sl.DensityRatio(GOOD, 1.0, exact="no")), "exact", "got 'no'"),
     (lambda: sl.Expected(10**400, 10**401), "k", "float can hold"),

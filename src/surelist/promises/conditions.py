@@ -233,6 +233,7 @@ NOW = {  # keywords of earlier versions, and what says the same
     "ids": "ties=Hash(ids)",
     "id": "ties=Hash(column)",
     "purpose": "groups=Groups(names, purpose=...)",
+    "group_purpose": "groups=Groups(names, purpose=...)",
     "group": "groups=Groups(column)",
     "group_split": "groups=Groups(names, split=...)",
     "group_rows": "groups=Groups(names, rows=...)",
