@@ -523,3 +523,14 @@ def test_a_state_given_for_another_kind_of_file_is_called_what_it_is(place, caps
     assert "policy: work.json is a surelist labelling file" in capsys.readouterr().err
     assert run("stop", "status", "work.json") == 2
     assert "is not a surelist stop test file, it is a surelist labelling file" in capsys.readouterr().err
+
+
+def test_a_stop_test_goes_on_with_the_table_that_it_began_with_alone(place, capsys):
+    assert run("stop", "start", "candidates.csv", "--found", "150", "--recall", "0.9", "-o", "stop.json") == 0
+    whole = Path("candidates.csv").read_text()
+    Path("candidates.csv").write_text(whole + "late,50,north,0.5\n")
+    assert run("stop", "next", "stop.json", "-o", "sheet.csv") == 2
+    assert "has 1,501 rows, and had 1,500 when the test began" in " ".join(capsys.readouterr().err.split())
+    assert not Path("sheet.csv").exists()
+    Path("candidates.csv").write_text(whole)
+    assert run("stop", "next", "stop.json", "-o", "sheet.csv") == 0

@@ -77,6 +77,12 @@ def next_sheet(command: str, state: Path, output: Path, *, count: int | None, la
         if isinstance(work, Validation):
             _check_decisions(work, rows)
             hidden = work.column
+        elif (there := count_rows(table)) != work.state.rest:
+            raise InvalidInput(
+                "table",
+                f"{table.name} has {there:,} rows, and had {work.state.rest:,} when the test began. A test "
+                "is about what was left then; to go on, put that back, its rows in their order.",
+            )
         fetched = rows_at(table, rows)
     write_rows(output, table, rows, fetched, label, hidden)
     return len(rows)
