@@ -205,9 +205,9 @@ def times(runs: int, cell: dict[str, Any], data: dict[str, tuple[Any, Any]]) -> 
     return max(5, runs // 10) if len(data[cell["data"]][0]) > 10**5 else runs
 
 
-def merged(before: str, said: str) -> str:
+def merged(before: str, said: str, key: int = 4) -> str:
     """The new lines in the place of those about the same cell and rule; all others stay."""
-    lines = {tuple(line.split(" | ")[:4]): line for line in [*before.splitlines(), *said.splitlines()]}
+    lines = {tuple(line.split(" | ")[:key]): line for line in [*before.splitlines(), *said.splitlines()]}
     return "\n".join(lines.values()) + "\n"
 
 

@@ -21,6 +21,7 @@ from surelist.bounds.control_sample import (
     control_level,
     control_rule,
 )
+from surelist.bounds.sample_looks import chance_of, chances_to_go_on
 
 pytestmark = pytest.mark.slow
 
@@ -245,3 +246,92 @@ def test_the_binomial_rule_holds_for_every_number_of_relevant_items():
             kept = marked <= relevant
             fails = stats.hypergeom.cdf(drop, relevant[kept], marked[kept], count)
             assert fails.max() <= 0.1
+
+
+def goes_on(drawn: int, count: int, looks, before: int = 0, hits: int = 0) -> Fraction:
+    """The chance that every look is passed, over every way to divide the relevant ones of a sample."""
+    if not looks:
+        return Fraction(1)
+    (rows, least), *later = looks
+    ways = range(max(0, least - hits), rows - before + 1)
+    return sum(
+        (
+            pmf(drawn - before, count - hits, rows - before, more)
+            * goes_on(drawn, count, later, rows, hits + more)
+            for more in ways
+        ),
+        Fraction(0),
+    )
+
+
+def share_of_those_that_go_on(size, drawn, recall, drops, looks, known=0) -> Fraction:
+    """max over every R of P(fail and goes on | R) / P(goes on | R)."""
+    going, worst = [goes_on(drawn, count, looks) for count in range(drawn + 1)], Fraction(0)
+    for relevant in range(size + 1):
+        missable, fails, goes = math.floor((1 - recall) * (relevant + known)), Fraction(0), Fraction(0)
+        for count in range(min(drawn, relevant) + 1):
+            chance, drop = pmf(size, relevant, drawn, count) * going[count], int(drops[count])
+            goes += chance
+            if drop >= 0 and missable + 1 + drop <= relevant:
+                marked = missable + 1 + drop
+                fails += chance * sum(pmf(relevant, marked, count, x) for x in range(drop + 1))
+        worst = max(worst, fails / goes) if goes else worst
+    return worst
+
+
+IN_PARTS = [
+    ((8, 5, Fraction(3, 4), 0.2), ((4, 2),)),
+    ((9, 4, Fraction(3, 4), 0.2), ((2, 2),)),
+    ((9, 5, Fraction(2, 3), 0.3), ((3, 3),)),
+    ((12, 5, Fraction(1, 2), 0.2), ((1, 1), (4, 3))),
+    ((30, 15, Fraction(4, 5), 0.1), ((4, 2), (12, 6))),
+    ((40, 20, Fraction(9, 10), 0.1), ((5, 2), (12, 6), (17, 10))),
+    ((60, 20, Fraction(2, 3), 0.15), ((17, 4),)),
+]
+
+
+@pytest.mark.parametrize(("drawn", "looks"), [(case[1], looks) for case, looks in IN_PARTS])
+def test_the_chance_to_go_on_over_every_way_to_divide_the_relevant_ones(drawn, looks):
+    exact = [float(goes_on(drawn, count, looks)) for count in range(drawn + 1)]
+    assert chances_to_go_on(drawn, looks) == pytest.approx(exact, abs=1e-12)
+    for relevant in (0, 5, 20, 30):
+        chance = sum(float(pmf(30, relevant, drawn, count)) * exact[count] for count in range(drawn + 1))
+        if drawn <= 30:
+            found = chance_of(30, drawn, chances_to_go_on(drawn, looks), np.array([relevant]))
+            assert float(found[0]) == pytest.approx(chance, abs=1e-11)
+
+
+@pytest.mark.parametrize("known", [0, 3])
+@pytest.mark.parametrize(("case", "looks"), IN_PARTS)
+def test_of_the_samples_that_go_on_at_most_alpha_fail(case, looks, known):
+    """Over every R, in rationals; with one drop more at any n+ it would be more."""
+    size, drawn, recall, alpha = case
+    drops = np.array(control_rule(*case, known, looks=looks).drops)
+    assert share_of_those_that_go_on(size, drawn, recall, drops, looks, known) <= Fraction(str(alpha))
+    assert list(drops) == sorted(drops)
+    assert (drops <= np.arange(drawn + 1)).all()
+    for count in range(max(least for _, least in looks), drawn + 1):
+        if drops[count] < min(count, drops[min(count + 1, drawn)]):
+            more = np.where(np.arange(drawn + 1) == count, drops + 1, drops)
+            failing = share_of_those_that_go_on(size, drawn, recall, more, looks, known)
+            assert float(failing) > alpha * (1 - MARGIN)
+
+
+def test_the_drops_of_samples_that_always_go_on_fail_too_often_where_they_may_not():
+    for case, looks in IN_PARTS[:3]:
+        drops = control_rule(*case).drops
+        assert share_of_those_that_go_on(*case[:3], drops, looks) > Fraction(str(case[3]))
+
+
+@pytest.mark.parametrize("known", [0, 3])
+@pytest.mark.parametrize(
+    ("case", "looks"), [IN_PARTS[4], IN_PARTS[6], ((60, 12, Fraction(1, 2), 0.2), ((6, 2),))]
+)
+def test_many_r_looked_at_together_are_allowed_what_the_first_is(case, looks, known, monkeypatch):
+    monkeypatch.setattr(control_sample, "FINE", 2)
+    monkeypatch.setattr(control_sample, "COARSER", 4)
+    monkeypatch.setattr(control_sample, "UNSURE", 0.2)
+    size, drawn, recall, alpha = case
+    drops = control_rule.__wrapped__(*case, known, looks=looks).drops
+    assert share_of_those_that_go_on(size, drawn, recall, drops, looks, known) <= Fraction(str(alpha))
+    assert max(drops) >= 0

@@ -25,15 +25,15 @@ from surelist.bounds.collection_lists import (
 )
 from surelist.bounds.control_sample import control_rule
 from surelist.lifecycle.labelling_design import Sample, Stage
-from surelist.lifecycle.labelling_ranked import Curve, pilot_bins, pilot_ranks
 from surelist.lifecycle.labelling_recall import (
     FIRST,
+    PART,
     SECOND,
     UNIFORM,
     RecallDesign,
     at_best,
-    chance_to_certify,
 )
+from surelist.lifecycle.recall_plan import about_needed, looks_at
 
 UNTIED = [9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0]
 TIED = [9.0, 7.0, 7.0, 7.0, 5.0, 3.0, 3.0, 3.0]
@@ -41,19 +41,22 @@ TIED = [9.0, 7.0, 7.0, 7.0, 5.0, 3.0, 3.0, 3.0]
 
 def design_of(scores, truth, share, alpha, stages) -> RecallDesign:
     """A finished labelling: rows are ranks; ``stages`` are names, rows and sizes of blocks."""
-    size, asked = len(scores), {row for _, rows, _ in stages for row in rows}
+    size, asked = len(scores), {row for _, rows, *_ in stages for row in rows}
     marks = "".join(str(int(truth[row])) if row in asked else "?" for row in range(size))
     return RecallDesign(
         group=None, target=msgspec.to_builtins(sl.Recall(share)), alpha=alpha, size=size, labels=size,
         sample=Sample(list(range(size)), None, list(scores), list(range(size)), marks, []), draws=[],
         sizes=list(range(1, size + 1)),
-        stages=[Stage(name, sorted(rows), block and block - 1) for name, rows, block in stages],
+        stages=[
+            Stage(name, sorted(rows), block and block - 1, least=sum(least))
+            for name, rows, block, *least in stages
+        ],
     )  # fmt: skip
 
 
 def misses(scores, truths, share, alpha, stages) -> np.ndarray:
     """Of each labelling, whether the list keeps less than its share; who is asked decides the list."""
-    seen = sorted({row for _, rows, _ in stages for row in rows})
+    seen = sorted({row for _, rows, *_ in stages for row in rows})
     patterns, which = np.unique(truths[:, seen], axis=0, return_inverse=True)
     false = np.zeros(len(truths), dtype=bool)
     for number in range(len(patterns)):
@@ -120,21 +123,97 @@ def test_the_same_where_a_block_is_too_large_to_go_through(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("known", [(), (2,), (0, 7)])
 @pytest.mark.parametrize(
     ("count", "share", "alpha"),
     [(4, Fraction(1, 2), 0.4), (2, Fraction(1, 2), 0.4), (3, Fraction(3, 4), 0.5)],
 )
-def test_one_sample_of_those_not_labelled_yet(known, count, share, alpha):
-    """The drops are those of the rows that are not known; known qualified ones are kept beside."""
+def test_one_sample_of_everyone(count, share, alpha):
     truths = np.array(list(itertools.product((0, 1), repeat=8)))
-    free = [row for row in range(8) if row not in known]
-    draws = list(itertools.combinations(free, count))
+    draws = list(itertools.combinations(range(8), count))
     false = np.zeros(len(truths), dtype=int)
     for drawn in draws:
-        stages = [*([("pilot", known, None)] if known else []), (UNIFORM, drawn, 8)]
-        false += misses(UNTIED, truths, share, alpha, stages)
+        false += misses(UNTIED, truths, share, alpha, [(UNIFORM, drawn, 8)])
     assert Fraction(int(false.max()), len(draws)) <= Fraction(str(alpha))
+
+
+# (scores, share, alpha, parts: rows and with how many qualified ones it goes on, the rest)
+PARTED = {
+    "a look": (UNTIED, Fraction(3, 4), 0.2, ((4, 2),), 1),
+    "a look at few": ([*UNTIED, 1.0], Fraction(3, 4), 0.2, ((2, 2),), 2),
+    "two looks": (UNTIED, Fraction(3, 4), 0.2, ((1, 1), (3, 3)), 1),
+    "ties": (TIED, Fraction(3, 4), 0.2, ((3, 2),), 2),
+}
+
+
+def in_parts(size, parts, rest):
+    """Every way to draw a sample in parts, and how many there are of each."""
+    if not parts:
+        yield from ([each] for each in itertools.combinations(range(size), rest))
+        return
+    (rows, _), *later = parts
+    for first in itertools.combinations(range(size), rows):
+        left = [row for row in range(size) if row not in first]
+        after = [(more - rows, least) for more, least in later]
+        for others in in_parts(size - rows, after, rest):
+            yield [first, *(tuple(left[row] for row in each) for each in others)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PARTED)
+def test_of_all_samples_that_go_on_the_list_is_false_at_most_alpha_of_the_time(name):
+    """Over every labelling and every way to draw the parts."""
+    scores, share, alpha, looks, rest = PARTED[name]
+    size = len(scores)
+    truths = np.array(list(itertools.product((0, 1), repeat=size)))
+    false, went = np.zeros(len(truths), dtype=int), np.zeros(len(truths), dtype=int)
+    for *parts, last in in_parts(size, looks, rest):
+        stages = [(PART, rows, size, least) for rows, (_, least) in zip(parts, looks, strict=True)]
+        so_far = [truths[:, sum(parts[: at + 1], ())].sum(axis=1) for at in range(len(parts))]
+        goes = np.all([hits >= least for hits, (_, least) in zip(so_far, looks, strict=True)], axis=0)
+        went += goes
+        false[goes] += misses(scores, truths[goes], share, alpha, [*stages, (UNIFORM, last, size)])
+    level = Fraction(str(alpha))
+    assert all(Fraction(int(f)) <= level * int(w) for f, w in zip(false, went, strict=True))
+    assert false.any()
+
+
+@pytest.mark.slow
+def test_parts_and_two_draws_together_are_false_at_most_alpha_of_the_time():
+    """Where a part goes on with too few, the worst two draws after it; the rows of the part are known."""
+    scores, share, alpha, top, size = UNTIED, Fraction(3, 4), 0.4, 3, 8
+    truths = np.array(list(itertools.product((0, 1), repeat=size)))
+    total, firsts = [Fraction(0)] * len(truths), list(itertools.combinations(range(size), 3))
+    for part in firsts:
+        goes = truths[:, part].sum(axis=1) >= 2
+        false = np.zeros(len(truths), dtype=int)
+        rest = list(itertools.combinations([row for row in range(size) if row not in part], 2))
+        for last in rest:
+            stages = [(PART, part, size, 2), (UNIFORM, last, size)]
+            false[goes] += misses(scores, truths[goes], share, alpha, stages)
+        chance = [Fraction(int(each), len(rest)) for each in false]
+        if not goes.all():
+            stopped = _worst_draws(scores, truths[~goes], share, alpha, part, top)
+            for at, each in zip(np.flatnonzero(~goes), stopped, strict=True):
+                chance[at] = each
+        total = [t + c for t, c in zip(total, chance, strict=True)]
+    assert max(total) / len(firsts) <= Fraction(str(alpha))
+
+
+def _worst_draws(scores, truths, share, alpha, part, top) -> list[Fraction]:
+    """All rows above ``top`` that are not in the part, then one of the block below that does most harm."""
+    first, worst = [row for row in range(top) if row not in part], [Fraction(0)] * len(truths)
+    for begin in range(top, len(scores)):
+        below = [row for row in range(begin, len(scores)) if row not in part]
+        if not below:
+            continue
+        false = np.zeros(len(truths), dtype=int)
+        for row in below:
+            stages = [
+                (PART, part, len(scores), 2), (FIRST, first, top), (SECOND, [row], len(scores) - begin),
+            ]  # fmt: skip
+            false += misses(scores, truths, share, alpha, stages)
+        worst = [max(w, Fraction(int(f), len(below))) for w, f in zip(worst, false, strict=True)]
+    return worst
 
 
 @pytest.mark.slow
@@ -244,8 +323,8 @@ def finish(work, labels) -> None:
 
 def test_rare_ones_take_two_draws_and_plenty_take_one(tmp_path):
     scores, truth = rare()
-    work = sl.Labelling(scores, sl.Recall(0.9), labels=600)
-    least = fewest_qualified(6000, 600, Fraction(9, 10), Fraction(1, 10), 3000)
+    work = sl.Labelling(scores, sl.Recall(0.9), labels=300)
+    least = fewest_qualified(6000, 300, Fraction(9, 10), Fraction(1, 10), 3000)
     said = f"is sure to leave out half of these 6,000 candidates unless at least {least} of them ("
     assert said in " ".join(work.describe().split())
     path = tmp_path / "work.json"
@@ -253,7 +332,9 @@ def test_rare_ones_take_two_draws_and_plenty_take_one(tmp_path):
         work.tell(rows, truth[rows])
         work.save(path)
         work = sl.Labelling.load(path)
-    assert [stage.name for stage in work._state.designs[0].stages] == ["pilot", FIRST, SECOND]
+    names = [stage.name for stage in work._state.designs[0].stages]
+    assert names[0] == PART
+    assert names[-2:] == [FIRST, SECOND]
     on = work.select(scores)
     assert on.sum() == work.listed < 6000
     assert truth[on].sum() >= 0.9 * truth.sum()  # of this seed
@@ -270,27 +351,41 @@ def test_rare_ones_take_two_draws_and_plenty_take_one(tmp_path):
         sl.Policy.load(policy)
     plenty = sl.Labelling(scores, sl.Recall(0.8), labels=1200)
     finish(plenty, scores > 0.5)
-    assert [stage.name for stage in plenty._state.designs[0].stages] == ["pilot", UNIFORM]
+    assert [stage.name for stage in plenty._state.designs[0].stages] == [PART, PART, UNIFORM]
     assert plenty.select(scores).sum() == plenty.listed
-
-
-def test_a_damaged_state_is_refused(tmp_path):
-    scores, truth = rare()
-    work = sl.Labelling(scores, sl.Recall(0.9), labels=600)
-    finish(work, truth)
-    good = json.loads(work.dumps())
-
-    def damaged(change) -> None:
-        raw = json.loads(json.dumps(good))
-        change(raw["designs"][0], raw["designs"][0]["stages"])
+    plenty.policy.save(policy)
+    raw = json.loads(policy.read_text())
+    assert [rows for rows, _ in raw["cutoffs"][0]["proof"]["looks"]] == [240, 600]
+    assert sl.Policy.load(policy).promise == plenty.policy.promise
+    for looks in ([[240, 3], [240, 3]], [[240, 3], [1200, 3]], [[0, 1]], [[240, 1200]], [[240, -1]]):
+        raw = json.loads(policy.read_text())
+        raw["cutoffs"][0]["proof"]["looks"] = looks
         with pytest.raises(sl.PolicyFileError):
-            sl.Labelling.loads(json.dumps(raw))
+            sl.Policy.loads(json.dumps(raw))
 
-    damaged(lambda design, stages: stages[2].update(chosen=len(design["sizes"]) - 1))
-    damaged(lambda design, stages: stages[1]["asked"].pop())
-    damaged(lambda design, stages: stages.reverse())
-    damaged(lambda design, stages: design["sizes"].pop())
-    damaged(lambda design, stages: design.update(labels=10))
+
+def damaged(work, change) -> None:
+    raw = json.loads(work.dumps())
+    change(raw["designs"][0], raw["designs"][0]["stages"])
+    with pytest.raises(sl.PolicyFileError):
+        sl.Labelling.loads(json.dumps(raw))
+
+
+def test_a_damaged_state_is_refused():
+    scores, truth = rare()
+    work, plenty = (sl.Labelling(scores, sl.Recall(0.9), labels=300) for _ in range(2))
+    finish(work, truth)
+    damaged(work, lambda design, stages: stages[-1].update(chosen=len(design["sizes"]) - 1))
+    damaged(work, lambda design, stages: stages[-2]["asked"].pop())
+    damaged(work, lambda design, stages: stages.reverse())
+    damaged(work, lambda design, stages: design["sizes"].pop())
+    damaged(work, lambda design, stages: design.update(labels=10))
+    damaged(work, lambda design, stages: stages[-3].update(least=0))  # it would have gone on
+    damaged(work, lambda design, stages: stages.pop(0))
+    finish(plenty, scores > 0.5)
+    damaged(plenty, lambda design, stages: stages[0].update(least=300))  # it would not
+    damaged(plenty, lambda design, stages: stages[0].update(chosen=3))
+    damaged(plenty, lambda design, stages: stages[1].update(name=UNIFORM))
 
 
 @pytest.mark.parametrize("good", [[1], [1, 0, 0, 1, 0], [0, 0, 1] + [0] * 47])
@@ -310,27 +405,55 @@ def test_a_collection_in_which_nobody_qualifies_is_refused_as_that():
         _ = work.policy
 
 
-def pilot_of(size, labels, truth) -> Curve:
-    ranks = pilot_ranks(0, size, labels // 20, pilot_bins(size, labels), np.random.default_rng(0))
-    return Curve.of(size, labels, ranks, truth[ranks])
+def started(size=3000, labels=600, share=0.9, alpha=0.1) -> RecallDesign:
+    work = sl.Labelling(-np.arange(size, dtype=float), sl.Recall(share), alpha=alpha, labels=labels)
+    (design,) = work._state.designs
+    assert isinstance(design, RecallDesign)
+    return design
 
 
-@pytest.mark.slow
-def test_the_chance_that_one_sample_certifies_follows_how_many_qualify():
-    """30 of 3,000 at a recall of .9 from 600 labels are too few, 60 may do, 600 do for sure."""
-    share, ranks = Fraction(9, 10), np.arange(3000)
-    chances = [
-        chance_to_certify(pilot_of(3000, 600, ranks < good), 570, share, 0.1) for good in (30, 60, 600)
-    ]
-    assert chances == sorted(chances)
-    assert chances[0] < 0.2 < 0.99 < chances[-1]
-    none = pilot_of(3000, 600, ranks < 0)
-    assert chance_to_certify(none, 570, share, 0.1) < 0.1
-    assert chance_to_certify(none, 2970, share, 0.1) > 0.99  # everyone is labelled
-    assert (
-        chance_to_certify(pilot_of(3000, 600, ranks < 600), 570, Fraction(1), 0.1) == 0
-    )  # no number would do
-    most = pilot_of(
-        10**6, 10**6, np.arange(10**6) < 10**5
-    )  # 50,000 labels of a pilot: some of them are enough
-    assert chance_to_certify(most, 1000, share, 0.1) > 0.99
+def test_whether_a_sample_goes_on_depends_on_how_many_qualify_and_not_on_where():
+    for choose in (slice(None), slice(None, None, -1)):
+        for more, name in ((0, PART), (-1, FIRST)):
+            design = started()
+            part = design.stages[0]
+            assert part.name == PART
+            assert len(part.asked) == 120
+            good = part.asked[choose][: part.least + more]
+            for at in part.asked:
+                design.sample.set_label(at, str(int(at in good)))
+            design.advance()
+            assert design.stages[1].name == name
+            if name == PART:
+                assert design.passed[0] == (120, part.least)
+            design.verify()
+
+
+def test_about_how_many_a_sample_needs_and_when_it_is_looked_at():
+    for case in (
+        (11_165, 1000, Fraction(9, 10), 0.05),
+        (1260, 420, Fraction(9, 10), 0.05),
+        (500, 120, Fraction(7, 10), 0.2),
+    ):
+        assert about_needed(*case) == control_rule(*case).needed
+    assert about_needed(10**7, 5000, Fraction(9, 10), 0.05) == 29  # the binomial rule: 0.9^29 <= 0.05
+    assert about_needed(3000, 100, Fraction(1), 0.1) == 101
+    assert looks_at(11_165, 1000, Fraction(9, 10), 0.05) == ((200, 2), (500, 8))
+    assert [stage.name for stage in started(share=0.99, labels=100).stages] == ["pilot"]  # no sample would do
+
+
+def test_a_second_draw_is_uniform_whatever_rows_a_part_asked_for():
+    """Samples of a block and of everyone share rows: what a part leaves of a block's is still uniform."""
+    chosen, free, runs = np.zeros(200), np.zeros(200), 300
+    for _ in range(runs):
+        design = started(200, 100, 0.7, 0.2)
+        block = next(at for at, rows in enumerate(design.sizes) if rows >= 150)
+        known = {design.sample.ranks[at] for at in design.stages[0].asked}
+        later = design.drawn(SECOND, block, 30)
+        ranks = [design.sample.ranks[at] for at in later.asked]
+        left = [rank for rank in range(200 - design.sizes[block], 200) if rank not in known]
+        free[left] += len(ranks) / len(left)
+        chosen[ranks] += 1
+    spread = (chosen - free)[-design.sizes[block] :] / np.sqrt(free[-design.sizes[block] :])
+    assert abs(spread).max() < 6
+    assert (spread**2).mean() < 2

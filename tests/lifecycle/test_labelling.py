@@ -91,7 +91,7 @@ def test_missing_labels_count_as_not_qualified_but_never_for_recall():
         recall.tell(rows[:1], [None])
     with pytest.raises(sl.InvalidInput, match="A recall needs"):
         recall.close()
-    with pytest.raises(sl.InvalidInput, match="10 labels are still to come"):
+    with pytest.raises(sl.InvalidInput, match="40 labels are still to come"):
         _ = recall.policy
 
 

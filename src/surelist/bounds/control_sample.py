@@ -17,6 +17,11 @@ the smallest n+ on for which the level still holds at every R. Drops never fall 
 it; so the chance of a failure rises with R while u stays the same, and only the last R of each u is looked
 at. It falls as u grows: of large collections many u are looked at together, the first with the last R.
 
+A sample with ``looks`` goes on only where all of them are passed, the chance of which depends on n+ alone:
+P(n+ | R) is multiplied by it, and the sum is at most alpha times the chance that the sample goes on at all,
+for every R [theory: collection-recall-block]. That chance rises with R while u stays the same, so what is
+allowed is that of the first R of those looked at together; of few R, as long as it is not certain.
+
 ``known`` qualified rows are on the list for sure beside the N, which are those that were not labelled before,
 or those of a block above which everyone is listed: u = floor((1-r) (R + known)). A drop of all n+ ends the
 list above the N items.
@@ -37,6 +42,7 @@ from surelist.bounds._tails import quick_log_hypergeometric
 from surelist.bounds.collection import _as_sample
 from surelist.bounds.collection_lists import allowed_hits, may_miss
 from surelist.bounds.counts import critical_count
+from surelist.bounds.sample_looks import Look, chance_of, chances_to_go_on
 
 MOST_WORK = 3e8  # pairs (n+, R) gone through; beyond, the binomial rule
 TABLE = 10  # work that one number of a table of n+ and drops counts for: it takes room
@@ -48,14 +54,15 @@ FIRST = 420  # the step tried first: a little more than is usually the answer
 CHUNK = 4096  # numbers of relevant items gone through side by side
 STRIDE = 32  # numbers of relevant items in the sample gone through side by side
 FINE, COARSER = 4000, 1500  # so many u one by one; those beyond in cells that grow by 1/1500
+UNSURE = 16  # times as many cells as qualified ones drawn, where a sample may not go on
 NO_DROP = -1  # not even the lowest sampled relevant item certifies
 
 
 class ControlRule(Struct, frozen=True):
     """``drops[n+]`` items may be dropped of n+ relevant ones in the sample; -1: not certifiable.
 
-    ``level`` is the largest chance of a failure over every R, None where it was not gone through
-    (the binomial rule, whose level is at most alpha).
+    ``level`` is the largest chance of a failure over every R (of a sample that went on), None where it was
+    not gone through (the binomial rule: whatever n+ and R are, it fails with probability alpha at most).
     """
 
     drops: tuple[int, ...]
@@ -69,8 +76,9 @@ class ControlRule(Struct, frozen=True):
 
 @lru_cache(maxsize=64)
 def control_rule(
-    size: int, drawn: int, recall: Fraction, alpha: float, known: int = 0, hits: int | None = None
-) -> ControlRule:
+    size: int, drawn: int, recall: Fraction, alpha: float, known: int = 0, hits: int | None = None,
+    looks: tuple[Look, ...] = (),
+) -> ControlRule:  # fmt: skip
     """The rule for ``drawn`` items out of ``size``; see the module for the proof.
 
     ``hits``: only the drop of so many is asked for, which none above it changes.
@@ -79,19 +87,23 @@ def control_rule(
     if drawn == size:  # nobody is missed, wherever the list ends
         return ControlRule(tuple(range(drawn + 1)), 0.0)
     binomial = binomial_drops(drawn, recall, alpha)
-    if drawn * max(_window(size, drawn), TABLE * _width(drawn, binomial)) > MOST_WORK:
+    if drawn * max(window(size, drawn), TABLE * _width(drawn, binomial)) > MOST_WORK:
         return ControlRule(tuple(binomial.tolist()), None)
-    plug_in, allowed = _plug_in(size, drawn, recall, binomial), alpha * (1 - MARGIN)
+    plug_in, going = (
+        _plug_in(size, drawn, recall, binomial),
+        chances_to_go_on(drawn, looks) if looks else None,
+    )
 
     def drops_at(step: int) -> Ints:
         drops = _drops_at(*plug_in, binomial, min(alpha * step / NOMINAL, SURE)) if step else binomial
         return np.maximum.accumulate(drops)
 
     def levels(step: int, cells: Ints) -> Floats:
-        return _levels(size, drawn, drops_at(step), *cells)
+        return _levels(size, drawn, drops_at(step), cells[0], cells[1], going)
 
-    drops = drops_at(_solve(levels, _cells(size, recall, 0), allowed))
-    return _Drops(size, drawn, recall, known).used_up(drops, allowed, drawn if hits is None else hits)
+    sample = _Sample(size, drawn, recall, alpha * (1 - MARGIN), going)
+    drops = drops_at(_solve(levels, *sample.cells(0)))
+    return sample.used_up(drops, known, drawn if hits is None else hits)
 
 
 def block_drop(size: int, drawn: int, recall: Fraction, level: Fraction, kept: int, hits: int) -> int:
@@ -123,37 +135,50 @@ def _cells(size: int, recall: Fraction, known: int) -> Ints:
     return np.stack([last[ends], _missable(last[begins] + known, recall)])
 
 
-def _solve(levels: Callable[[int, Ints], Floats], cells: Ints, allowed: float) -> int:
-    """The largest step of a that keeps the level for these R and u.
+def _solve(levels: Callable[[int, Ints], Floats], cells: Ints, allowed: Floats) -> int:
+    """The largest step of a that keeps the level allowed for each of these R and u.
 
     A smaller a drops no more, so no R fails more often: what kept the level once keeps it below, and only
     the R that did not are gone through again.
     """
     low, high, middle = 0, STEPS + 1, FIRST
     while high - low > 1:
-        at = levels(middle, cells)
-        worst = float(at.max(initial=0.0))
-        if worst <= allowed:
+        used = levels(middle, cells) / allowed
+        worst = float(used.max(initial=0.0))
+        if worst <= 1:
             low = middle
         else:
-            cells, high = cells[:, at > allowed], middle
-        guess = math.floor(middle * allowed / worst) if worst > 0 else high  # nearly linear in a
+            cells, allowed, high = cells[:, used > 1], allowed[used > 1], middle
+        guess = math.floor(middle / worst) if worst > 0 else high  # nearly linear in a
         middle = min(max(guess, low + 1), high - 1)
     return low
 
 
-class _Drops(Struct, frozen=True):
-    """A sample whose drops may leave some of alpha unused."""
+class _Sample(Struct, frozen=True):
+    """A sample that may fail with probability ``level``, whose drops may leave some of it unused."""
 
     size: int
     drawn: int
     recall: Fraction
-    known: int
+    level: float
+    going: Floats | None  # the chance to go on at each n+; None: it always does
 
-    def used_up(self, drops: Ints, allowed: float, largest: int) -> ControlRule:
+    def cells(self, known: int) -> tuple[Ints, Floats]:
+        """R and u to look at, and what is allowed there: less where the sample may not go on."""
+        cells = _cells(self.size, self.recall, known)
+        if self.going is None:
+            return cells, np.full(cells.shape[1], self.level)
+        unsure = int(np.count_nonzero(self.going < 1))
+        reach = min(self.size, (unsure + NEAR * math.sqrt(unsure) + 20) * self.size / self.drawn)
+        step = max(1, int(self.size / (UNSURE * self.drawn)))
+        relevant = np.union1d(cells[0], np.arange(step - 1, reach, step, dtype=np.int64))
+        chance = chance_of(self.size, self.drawn, self.going, np.append(0, relevant[:-1] + 1))
+        return np.stack([relevant, cells[1][np.searchsorted(cells[0], relevant)]]), self.level * chance
+
+    def used_up(self, drops: Ints, known: int, largest: int) -> ControlRule:
         """Each drop up to the largest allowed from the smallest n+ on that keeps the level at every R."""
-        relevant, missable = _cells(self.size, self.recall, self.known)
-        level = _levels(self.size, self.drawn, drops, relevant, missable)
+        (relevant, missable), allowed = self.cells(known)
+        level = _levels(self.size, self.drawn, drops, relevant, missable, self.going)
         for drop in range(largest + 1):
             least = max(drop, int(np.argmax(drops >= drop - 1)))
             most = int(np.argmax(drops >= drop)) if drops[-1] >= drop else self.drawn + 1
@@ -162,7 +187,7 @@ class _Drops(Struct, frozen=True):
                 near = self._near(relevant, counts)
                 gains = self._gains(counts[:, None], relevant[near], missable[near] + drop, drop)
                 more = level[near] + np.cumsum(gains, axis=0)
-                holds = (more <= allowed).all(axis=1)
+                holds = (more <= allowed[near]).all(axis=1)
                 fits = len(counts) if holds.all() else int(np.argmin(holds))
                 if fits:
                     level[near], drops[counts[:fits]] = more[fits - 1], drop
@@ -182,7 +207,7 @@ class _Drops(Struct, frozen=True):
         return slice(int(at[0]), int(at[-1]) + 1) if len(at) else slice(0, 0)
 
     def _gains(self, count: Ints, relevant: Ints, marked: Ints, drop: int) -> Floats:
-        """P(n+ | R) times what the failure probability gains from one drop more.
+        """P(n+ | R) times what the failure probability gains from one drop more, and the chance to go on.
 
         Among the u+d lowest, which are ``marked``, exactly d were drawn, and the next one was not.
         """
@@ -190,7 +215,8 @@ class _Drops(Struct, frozen=True):
         log = quick_log_hypergeometric(count, self.size, relevant, self.drawn)
         log = log + quick_log_hypergeometric(drop, relevant, *inside)
         left = 1 - (count - drop) / np.maximum(others, 1)
-        return np.where(others > 0, np.exp(log) * np.clip(left, 0, 1), 0.0)
+        gains = np.where(others > 0, np.exp(log) * np.clip(left, 0, 1), 0.0)
+        return gains if self.going is None else gains * self.going[count]
 
 
 def binomial_drops(drawn: int, recall: Fraction, alpha: float) -> Ints:
@@ -248,19 +274,24 @@ def _drops_at(pvalues: Floats, hole: Mask, binomial: Ints, nominal: float) -> In
     return drops
 
 
-def _window(size: int, drawn: int) -> float:
+def window(size: int, drawn: int) -> float:
     """How many values of R matter beside one n+."""
     return min(size, 2 * NEAR * size * math.sqrt(0.25 / drawn) + 60)
 
 
-def _levels(size: int, drawn: int, drops: Ints, relevant: Ints, missable: Ints) -> Floats:
-    """Sum over n+ of P(n+ | R) P(fail | n+, R) for each R, of which so many may be missed."""
+def _levels(
+    size: int, drawn: int, drops: Ints, relevant: Ints, missable: Ints, going: Floats | None = None
+) -> Floats:
+    """Sum over n+ of P(n+ | R) P(fail | n+, R), and the chance to go on, for each R, of which so many may be
+    missed."""
     parts = [slice(at, at + CHUNK) for at in range(0, len(relevant), CHUNK)]
-    levels = (_level_part(size, drawn, drops, relevant[part], missable[part]) for part in parts)
+    levels = (_level_part(size, drawn, drops, relevant[part], missable[part], going) for part in parts)
     return np.concatenate([np.zeros(0), *levels])
 
 
-def _level_part(size: int, drawn: int, drops: Ints, relevant: Ints, missable: Ints) -> Floats:
+def _level_part(
+    size: int, drawn: int, drops: Ints, relevant: Ints, missable: Ints, going: Floats | None
+) -> Floats:
     """Every R walks its own window of n+, side by side."""
     share = relevant / size
     reach = NEAR * np.sqrt(drawn * share * (1 - share) * (1 - drawn / size)) + 20
@@ -269,7 +300,8 @@ def _level_part(size: int, drawn: int, drops: Ints, relevant: Ints, missable: In
     walk = _Walk(size, drawn, relevant, missable, drops, first.astype(np.int64))
     total = np.zeros(len(relevant))
     for _ in range(int((last - first).max()) + 1):
-        total += np.where(walk.count <= last, walk.law * walk.failing(), 0.0)
+        part = np.where(walk.count <= last, walk.law * walk.failing(), 0.0)
+        total += part if going is None else part * going[walk.at]
         walk.step()
     return total
 

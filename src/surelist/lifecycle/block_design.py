@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -105,7 +106,7 @@ def choose_block(
 
     ``otherwise`` is the share of the collection that is listed if the block's test certifies nothing.
     """
-    weights, curves = likely_curves(shares, labels, STEADY)
+    weights, curves = _posterior(shares, labels)
     at, _ = _ranks()
     sizes = np.asarray(blocks, dtype=np.float64)
     ends = sizes / size
@@ -130,57 +131,30 @@ def _ranks() -> tuple[Floats, Floats]:
     return at, special.ndtri(1 - np.clip(middle, 1e-6, 1 - 1e-4))
 
 
-class Family(Struct, frozen=True):
-    """Curves that are tried: logistic lines on the normal scale of ranks, up to a highest chance.
-
-    Intercepts and slopes: the lowest, the highest and how many; what is likely beforehand is a mean and a
-    spread.
-    """
-
-    intercepts: tuple[float, float, int]
-    slopes: tuple[float, float, int]
-    likely_intercept: tuple[float, float]
-    likely_slope: tuple[float, float]
-    highest: tuple[float, ...] = (1.0,)
-
-    def rates(self, scores: Floats) -> tuple[Floats, Floats]:
-        """Of every line, a row each: the chance to be qualified and not to be, at these normal scores."""
-        intercepts, slopes, highest = (each[:, None] for each in self._grid())
-        line = intercepts + slopes * scores
-        return highest * special.expit(line), 1 - highest + highest * special.expit(-line)
-
-    def prior(self) -> Floats:
-        """The logarithm of what each line weighs beforehand, up to a constant."""
-        intercepts, slopes, _ = self._grid()
-        (middle, spread), (usual, around) = self.likely_intercept, self.likely_slope
-        return np.asarray(
-            -0.5 * ((intercepts - middle) / spread) ** 2 - 0.5 * ((slopes - usual) / around) ** 2
-        )
-
-    def _grid(self) -> list[Floats]:
-        intercepts, slopes = np.linspace(*self.intercepts), np.linspace(*self.slopes)
-        return [each.ravel() for each in np.meshgrid(intercepts, slopes, np.array(self.highest))]
-
-
-STEADY = Family((-8, 4, 49), (-0.3, 4.5, 25), (-2, 3), (1.5, 1.5))
-
-
 @cache
-def _curves(family: Family) -> Floats:
-    """Cumulative shares of qualified rows of every line."""
+def _curves() -> tuple[Floats, Floats, Floats, Floats]:
+    """Intercepts, slopes, prior and cumulative shares of qualified rows of every logistic line tried."""
+    intercepts, slopes = (
+        each.ravel() for each in np.meshgrid(np.linspace(-8, 4, 49), np.linspace(-0.3, 4.5, 25))
+    )
     at, scores = _ranks()
-    return np.asarray(np.cumsum(family.rates(scores)[0] * np.diff(np.append(0.0, at)), axis=1))
+    steps = np.diff(np.append(0.0, at))
+    held = np.cumsum(special.expit(intercepts[:, None] + slopes[:, None] * scores) * steps, axis=1)
+    prior = -0.5 * ((intercepts + 2) / 3) ** 2 - 0.5 * ((slopes - 1.5) / 1.5) ** 2
+    return intercepts, slopes, prior, held
 
 
-def likely_curves(shares: Floats, labels: NDArray[np.bool_], family: Family) -> tuple[Floats, Floats]:
-    """Weights and cumulative shares of the likely lines, given the labels at rank ``shares``."""
-    good, bad = family.rates(special.ndtri(1 - np.clip(shares, 1e-6, 1 - 1e-6)))
-    log = family.prior() + np.log(np.where(labels, good, bad)).sum(axis=1)
+def _posterior(shares: Floats, labels: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Weights and curves of the likely lines."""
+    intercepts, slopes, prior, held = _curves()
+    scores = special.ndtri(1 - np.clip(shares, 1e-6, 1 - 1e-6))
+    line = intercepts[:, None] + slopes[:, None] * scores
+    log = prior - np.logaddexp(0, np.where(labels, -line, line)).sum(axis=1)
     weights = np.exp(log - log.max())
     likely = np.argsort(-weights)[:250]
     likely = likely[weights[likely] > 1e-4]
     chosen = weights[likely]
-    return chosen / chosen.sum(), _curves(family)[likely]
+    return chosen / chosen.sum(), held[likely]
 
 
 def _laid_out(asked: LabelRequest, labels: int) -> Layout:
@@ -212,7 +186,7 @@ def _could(asked: LabelRequest, layout: Layout) -> bool:
     """Whether labels that all turn out qualified would certify; of the blocks the widest needs the fewest."""
     target, size, alpha = asked.target, asked.size, asked.alpha
     if target.sample == "control":  # twice what the binomial rule needs: it fails at alpha squared
-        if layout.labels >= 2 * _binomial(asked):
+        if layout.labels >= 2 * binomial_needed(target.kept_share, alpha):
             return True
         return control_rule(size, layout.labels, target.kept_share, alpha).needed is not None
     pilot, share = layout.pilot_labels, alpha * layout.fallback
@@ -228,11 +202,10 @@ def _could(asked: LabelRequest, layout: Layout) -> bool:
     return any(count <= layout.labels for count in counts)
 
 
-def _binomial(asked: LabelRequest) -> int:
+def binomial_needed(share: Fraction, alpha: float) -> int:
     """The fewest qualified ones with which the binomial rule keeps a share: share^n <= alpha."""
-    share = asked.target.kept_share
-    count = max(1, math.ceil(math.log(asked.alpha) / math.log(float(share))) - 1)
-    while critical_count(count, share, asked.alpha) > count:
+    count = max(1, math.ceil(math.log(alpha) / math.log(float(share))) - 1)
+    while critical_count(count, share, alpha) > count:
         count += 1
     return count
 
@@ -240,7 +213,8 @@ def _binomial(asked: LabelRequest) -> int:
 def _enough(asked: LabelRequest) -> int | None:
     """A number of labels that could: the fewest, or in large collections those of the binomial rule."""
     size, control = asked.size, asked.target.sample == "control"
-    low, high = asked.labels, min(size, _binomial(asked) if control else 2 * asked.labels)
+    most = binomial_needed(asked.target.kept_share, asked.alpha) if control else 2 * asked.labels
+    low, high = asked.labels, min(size, most)
     while not _could(asked, _laid_out(asked, high)):
         if high == size:
             return None

@@ -181,7 +181,7 @@ class BlockDraws(Struct, forbid_unknown_fields=True):
 
 class Stage(Struct, forbid_unknown_fields=True):
     """Rows that are asked for at a time: places in the sample, best first; ``chosen`` is their block's
-    number.
+    number. ``least`` is how many of all asked so far have to be qualified for a sample in parts to go on.
 
     ``steps`` are numbers of prefixes that they test, in order, ``weights`` the parts of alpha that these
     bring.
@@ -192,6 +192,7 @@ class Stage(Struct, forbid_unknown_fields=True):
     chosen: int | None = None
     steps: list[int] = []
     weights: list[int] = []
+    least: int = 0
 
 
 class LabelRequest(Struct, frozen=True):

@@ -72,6 +72,12 @@ class Curve(Struct, frozen=True):
         held = np.append(0.0, np.cumsum(rates * np.diff(edges)))
         return cls(size, edges, held, ranks, good)
 
+    def with_one_more(self) -> Curve:
+        """With what one qualified row more among those labelled would add, most likely near the top."""
+        rise = np.log1p(self.edges / self.edges[1])
+        more = self.size / len(self.ranks) * rise / rise[-1]
+        return Curve(self.size, self.edges, self.held + more, self.ranks, self.good)
+
     def down_to(self, ranks: Floats | Ints | float) -> Floats:
         return np.asarray(np.interp(ranks, self.edges, self.held))
 

@@ -1,35 +1,34 @@
-"""A share of all qualified: a pilot chooses between one random sample of everyone and two draws.
+"""A share of all qualified: one random sample of everyone, or two draws where too few of its parts qualify.
 
 One sample: the drops that it allows [theory: collection-recall]. Two draws: how many qualify at the top,
 and how far up from the bottom they may be missed [theory: collection-recall-block]. Either way whoever is
 labelled not qualified leaves the list and whoever is labelled qualified stays on it.
 
-Any choice made from labels that are known before is valid. One uniform sample is the better design where it
-certifies; two draws are where qualified ones are rare.
+The sample is asked for in parts. After each, how many of it are qualified says whether it goes on: the
+drops then hold given that it did, and two draws hold whatever was labelled before. One uniform sample is the
+better design where it certifies; two draws are where qualified ones are rare.
 """
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import cache
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 from msgspec import Struct
 
 from surelist import _numerals as numerals
-from surelist._arrays import special
 from surelist._files import hold
 from surelist._scalars import as_fraction
 from surelist.bounds import collection_lists as lists
 from surelist.bounds.control_sample import block_drop, control_rule
-from surelist.lifecycle.block_design import Family, likely_curves, require_enough
+from surelist.bounds.sample_looks import Look
+from surelist.lifecycle.block_design import require_enough
 from surelist.lifecycle.labelling_design import (
     NOBODY,
     BlockDraws,
     Finding,
-    Floats,
     LabelRequest,
     RankDraw,
     Stage,
@@ -38,20 +37,15 @@ from surelist.lifecycle.labelling_design import (
     wrapped,
 )
 from surelist.lifecycle.labelling_ranked import Curve, RankBlock, RankedDesign, pilot_bins, pilot_ranks
+from surelist.lifecycle.recall_plan import Tail, about_needed, best_allowed, looks_at, plan_first
 from surelist.promises.kinds.few_labels import ControlSample, TwoDraws
 from surelist.promises.phrases import counted, number
 
-UNIFORM, FIRST, SECOND = "control sample", "first draw", "second draw"
+PART, UNIFORM = "part of a control sample", "control sample"
+FIRST, SECOND = "first draw", "second draw"
 STEP = 1.04  # between neighbouring blocks
-FEWEST = 100  # labels below which a pilot says nothing
-PILOT = 0.05  # of the labels
-HITS = np.arange(30)  # that may be allowed below the cut
-CHANCES = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
-SHARES = (0.1, 0.2, 0.35, 0.5, 0.65, 0.8)  # of the labels left, for the first draw
-SHORTER = 0.8  # of the list to expect of two draws: that of one uniform sample that certifies
-HOPELESS = 0.1  # chance that one uniform sample certifies, up to which it is not taken
-ENOUGH = 2000  # labels of a pilot, to see how many qualify
-STEEP = Family((-16, 4, 41), (-0.3, 8, 25), (-3, 4), (2, 2.5), (1.0, 0.5, 0.2))
+FEWEST = 100  # labels below which parts of them say nothing
+PILOT = 0.05  # of the labels, where one sample could not certify anything
 
 
 class RecallDesign(RankedDesign, tag="control"):
@@ -63,40 +57,65 @@ class RecallDesign(RankedDesign, tag="control"):
 
     sizes: list[int]
 
-    orders = (["pilot", UNIFORM], [UNIFORM], ["pilot", FIRST, SECOND])
+    orders = tuple(
+        [*before, *after]
+        for before in ([], [PART], [PART, PART], ["pilot"])
+        for after in ([UNIFORM], [FIRST, SECOND])
+        if before != ["pilot"] or after != [UNIFORM]
+    )
+    pilots = ("pilot", PART)
 
     @classmethod
     def start(cls, asked: LabelRequest, rng: np.random.Generator) -> Self:
         size, labels, pilot = asked.size, asked.labels, NOBODY
-        if FEWEST <= labels < size:
-            pilot = pilot_ranks(0, size, int(PILOT * labels), pilot_bins(size, labels), rng)
-        else:
+        if not FEWEST <= labels < size:
             require_enough(asked)
+        elif about_needed(size, labels, asked.target.kept_share, asked.alpha) > labels:
+            pilot = pilot_ranks(0, size, int(PILOT * labels), pilot_bins(size, labels), rng)
         sizes = block_sizes(1, size, STEP)
         both = BothDraws.draw(sizes, size, labels, rng)
         edges = np.array([max(0, size - each - 1) for each in sizes])
         ranks = np.unique(np.concatenate([pilot, *(each.ranks for each in both), edges, [0]]))
         draws = [BlockDraws.located(each, ranks, rng.permutation(len(each.ranks))) for each in both]
-        stages = [Stage("pilot", np.searchsorted(ranks, pilot).tolist())]
+        stages = [Stage("pilot", np.searchsorted(ranks, pilot).tolist())] if len(pilot) else []
         made = cls(**asked.sampled(ranks), labels=labels, sizes=sizes, draws=draws, stages=stages)
-        if not len(pilot):
-            made.stages = [made.drawn(UNIFORM, len(sizes) - 1, labels)]
+        made.stages = stages or [made._of_everyone()]
         return made
 
+    def _of_everyone(self) -> Stage:
+        """The next part of a sample of everyone, or the rest of it."""
+        everyone, before = len(self.sizes) - 1, len(self.stages)
+        looks = looks_at(self.size, self.labels, self.promise.kept_share, self.alpha)
+        if before == len(looks) or not FEWEST <= self.labels < self.size:
+            return self.drawn(UNIFORM, everyone, self.left)
+        rows, least = looks[before]
+        part = self.drawn(PART, everyone, rows - len(self.asked))
+        part.least = least
+        return part
+
     def next_stage(self) -> Stage | None:
-        left = self.left
-        if left <= 0 or self.stages[-1].name in (UNIFORM, SECOND):
+        left, name = self.left, self.stages[-1].name
+        if left <= 0 or name in (UNIFORM, SECOND):
             return None
-        share, alpha = self.promise.kept_share, as_fraction(self.alpha, "alpha")
+        if name == PART and self._goes_on(len(self.stages) - 1):
+            return self._of_everyone()
         curve = self.curve()
-        if self.stages[-1].name == FIRST:
+        if name == FIRST:
             return self._draws.second(curve, left)
-        first = plan_first(curve, self.sizes[:-1:6], left, share, alpha)
-        certain = chance_to_certify(curve, left, share, self.alpha)
-        gained = certain * (self.size - SHORTER * first.expected)  # a refusal leaves everyone
-        if certain > HOPELESS and gained > self.size - first.expected:
-            return self.drawn(UNIFORM, len(self.sizes) - 1, left)
+        curve = curve if name == "pilot" else curve.with_one_more()
+        alpha = as_fraction(self.alpha, "alpha")
+        first = plan_first(curve, self.sizes[:-1:6], left, self.promise.kept_share, alpha)
         return self.drawn(FIRST, self.sizes.index(first.end), first.labels)
+
+    def _goes_on(self, part: int) -> bool:
+        """Whether enough of the sample are qualified for more of it, after the part of this number."""
+        return len(self.sample.marked([*self.asked_before(part + 1)])) >= self.stages[part].least
+
+    @property
+    def passed(self) -> tuple[Look, ...]:
+        """After how many rows the sample went on, and how many qualified ones it took."""
+        parts = [at for at, stage in enumerate(self.stages) if stage.name == PART]
+        return tuple((len(self.asked_before(at + 1)), self.stages[at].least) for at in parts)
 
     def offers(self, name: str) -> int:
         return 0 if name == "pilot" else len(self.sizes)
@@ -115,12 +134,11 @@ class RecallDesign(RankedDesign, tag="control"):
         return self._uniform() if self.stages[-1].name == UNIFORM else self._two_draws()
 
     def _uniform(self) -> Finding:
-        places = self.stages[-1].asked
-        before = [*self.asked_before(len(self.stages) - 1)]
-        hits, known, kept = self.sample.marked(places), len(before), len(self.sample.marked(before))
-        rule = control_rule(self.size - known, len(places), self.promise.kept_share, self.alpha, kept)
+        places = self.asked
+        hits = self.sample.marked(places)
+        rule = control_rule(self.size, len(places), self.promise.kept_share, self.alpha, looks=self.passed)
         drop = rule.drops[len(hits)]
-        if not hits and len(places) == self.size - known:
+        if not hits and len(places) == self.size:
             return self.refused("Everyone is labelled and nobody is qualified: there is no share to keep.", 1)
         if drop < 0:
             needed = rule.needed
@@ -129,9 +147,9 @@ class RecallDesign(RankedDesign, tag="control"):
                 f"{len(hits):,} of the {len(places):,} candidates drawn are qualified; {enough}. Draw "
                 "more candidates for a new labelling, or ask for a smaller share.", needed or 0,
             )  # fmt: skip
-        proof = ControlSample(self.group, self.size, len(places), len(hits), drop, known, kept)
+        proof = ControlSample(self.group, self.size, len(places), len(hits), drop, self.passed)
         cut = self.sample.ranks[hits[len(hits) - 1 - drop]] + 1 if drop < len(hits) else 0
-        return self._listing(cut, kept + len(hits) - drop, proof)
+        return self._listing(cut, len(hits) - drop, proof)
 
     def _two_draws(self) -> Finding:
         cut, proof = self._draws.ended()
@@ -164,14 +182,20 @@ class RecallDesign(RankedDesign, tag="control"):
         super().verify()
         edges = {0, *(self.size - each - 1 for each in sizes if each < self.size)}
         hold(edges <= set(self.sample.ranks), "the ends of its blocks are not in its sample")
-        if self.stages[-1].name == UNIFORM:
-            hold(self.stages[-1].chosen == len(sizes) - 1, "its sample is not of everyone")
+        for at, stage in enumerate(self.stages):
+            if stage.name in (PART, UNIFORM):
+                hold(stage.chosen == len(sizes) - 1, "its sample is not of everyone")
+            if stage.name == PART and at < len(self.stages) - 1:
+                follows = self.stages[at + 1].name != FIRST
+                hold(self._goes_on(at) == follows, "its sample goes on with too few, or not with enough")
         self._draws.verify()
 
     def about(self, stage: Stage, asked: str) -> str:
         rows = number(self.sizes[stage.chosen or 0])
         return {
             "pilot": f"Pilot: {asked} from all ranks, to choose what follows.",
+            PART: f"Part of a control sample: {asked}, drawn at random. It goes on if {stage.least:,} or "
+            "more of all drawn so far are qualified; if not, two draws follow.",
             UNIFORM: f"A control sample: {asked}, drawn at random from all who are not labelled yet.",
             FIRST: f"The first draw: {asked} from the best {rows}, to count who qualifies there.",
             SECOND: f"The second draw: {asked} from the lowest {rows}, to end the list.",
@@ -289,98 +313,3 @@ class BothDraws(Struct, frozen=True):
         if SECOND in [stage.name for stage in self.design.stages]:
             above = self.design.size - self.bottom()[1] >= self.top()[0]
             hold(above, "its second draw begins above the end of its first")
-
-
-class Tail(Struct, frozen=True):
-    """Qualified rows below each rank, about; with a little for what a tail without a hit may hide."""
-
-    ranks: Floats
-    below: Floats
-
-    @classmethod
-    def of(cls, curve: Curve) -> Tail:
-        steps, everyone = np.diff(curve.held), float(curve.held[-1])
-        empty = np.flatnonzero(steps < 1e-9)
-        start = int(curve.edges[empty[0]]) if len(empty) else curve.size
-        seen = max(1, int((curve.ranks >= start).sum()))
-        hidden = min(0.3 * (curve.size - start) / seen, 0.02 * max(everyone, 1.0)) if len(empty) else 0.0
-        ranks = np.linspace(0, curve.size, 2001)
-        share = (curve.size - np.maximum(ranks, start)) / max(1, curve.size - start)
-        return cls(ranks, everyone - curve.down_to(ranks) + hidden * share)
-
-    def cut(self, wanted: Floats) -> Floats:
-        """The rank below which so many qualified ones lie."""
-        return np.asarray(np.interp(-wanted, -self.below, self.ranks))
-
-
-def chance_to_certify(curve: Curve, left: int, share: Fraction, alpha: float) -> float:
-    """That one uniform sample of everyone who is not labelled yet certifies anything, about."""
-    free = curve.size - len(curve.ranks)
-    needed = control_rule(free, min(left, free), share, alpha, curve.found, hits=0).needed
-    if needed is None:
-        return 0.0
-    some = slice(None, None, 1 + len(curve.ranks) // ENOUGH)
-    weights, held = likely_curves((curve.ranks[some] + 0.5) / curve.size, curve.good[some], STEEP)
-    rate = min(left / free, 1.0)
-    hits = rate * np.maximum(0.0, held[:, -1] * curve.size - curve.found)
-    spread = np.sqrt(np.maximum(hits * (1 - rate), 0.1))
-    return float(weights @ special.ndtr((hits - needed + 0.5) / spread))
-
-
-def best_allowed(
-    curve: Curve, tail: Tail, missable: int, drawn: int, level: Fraction, top: int, found: float,
-    listed: Floats,
-) -> tuple[float, int]:  # fmt: skip
-    """The expected list, and the hits to allow below the cut: the block of each is the largest that
-    certifies.
-
-    ``listed``: rows above each rank of the tail that are labelled and will not be listed.
-    """
-    share = special.betaincinv(HITS + 1, missable + 1, 1 - float(level))
-    begins = np.maximum(curve.size - drawn / share, top)
-    rate = np.minimum(1.0, drawn / np.maximum(curve.size - begins, 1))
-    cuts = np.maximum(begins, tail.cut(_quantiles() / rate))
-    cost = np.where(cuts <= 0, found, cuts - np.interp(cuts, tail.ranks, listed)).mean(axis=0)
-    best = int(np.argmin(cost))
-    return float(cost[best]), int(HITS[best])
-
-
-@cache
-def _quantiles() -> Floats:
-    """When the hit after so many comes, if they come at rate one: a row for each chance."""
-    return np.asarray(special.gammaincinv(HITS[None, :] + 1, CHANCES[:, None]))
-
-
-class FirstDraw(NamedTuple):
-    """Two draws: where the first one ends, its labels, and the list to expect."""
-
-    end: int
-    labels: int
-    expected: float
-
-
-def plan_first(curve: Curve, ends: list[int], left: int, share: Fraction, alpha: Fraction) -> FirstDraw:
-    """The first draw with the shortest list to expect."""
-    tail, best = Tail.of(curve), FirstDraw(ends[0], 0, float("inf"))
-    for end in ends:
-        free = end - int(curve.labelled_above(end))
-        known = int(np.count_nonzero(curve.good & (curve.ranks < end)))
-        for labels in sorted({min(free, int(part * left)) for part in SHARES}):
-            if not labels:
-                continue
-            census = labels == free
-            counting, level = lists.levels(alpha, census=census)
-            hits = labels * max(0.0, float(curve.down_to(end)) - known) / free
-            low = hits
-            if not census:
-                spread = np.sqrt(max(hits, 0.5) * (1 - labels / free))
-                low = max(0.0, hits + float(special.ndtri(float(counting))) * spread) * free / labels
-            missable = lists.may_miss(share, int(curve.found + low))
-            labelled = curve.labelled_above(tail.ranks) + np.minimum(tail.ranks / end, 1) * labels
-            listed = labelled - (curve.found + hits)
-            cost, _ = best_allowed(
-                curve, tail, missable, left - labels, level, end, curve.found + hits, listed
-            )
-            if cost < 0.999 * best.expected:
-                best = FirstDraw(end, labels, cost)
-    return best

@@ -16,6 +16,7 @@ from surelist._numerals import about, count, of_every
 from surelist._scalars import as_fraction
 from surelist.bounds.collection_lists import Prefix, at_least, levels, most_pads, passes
 from surelist.bounds.control_sample import block_drop, control_rule
+from surelist.bounds.sample_looks import Look
 from surelist.promises.kinds.at_least import AtLeast
 from surelist.promises.kinds.counts import CountPromise
 from surelist.promises.phrases import ANY_SIZE, DRAWN_ONCE, alpha_bounds, counted, number, percent
@@ -187,13 +188,15 @@ class KeptSample(LabelledSample, frozen=True):
 
 
 class ControlSample(KeptSample, tag="control-sample", frozen=True):
-    """``relevant`` qualified among ``drawn`` random rows; ``dropped`` of them lie below the threshold."""
+    """``relevant`` qualified among ``drawn`` random rows; ``dropped`` of them lie below the threshold.
+
+    ``looks``: it went on after so many rows because so many or more of them were qualified.
+    """
 
     drawn: int
     relevant: int
     dropped: int
-    known: int = 0  # labelled before, and no part of the sample
-    kept: int = 0  # of these qualified
+    looks: tuple[Look, ...] = ()
 
     def evidence(self, cutoff: Cutoff) -> str:
         return (
@@ -203,13 +206,16 @@ class ControlSample(KeptSample, tag="control-sample", frozen=True):
 
     def check(self, cutoff: Cutoff) -> None:
         super().check(cutoff)
-        rows, free = cutoff.rows, self.collection - self.known
-        same = rows == self.drawn + self.known and self.relevant <= cutoff.qualified <= rows
+        same = cutoff.rows == self.drawn and self.relevant == cutoff.qualified <= cutoff.rows
         hold(same, "the row counts differ")
-        hold(0 < self.drawn <= free, "more were drawn than there are")
-        hold(self.kept == cutoff.qualified - self.relevant, "the qualified rows differ")
-        rule = control_rule(free, self.drawn, cutoff.target.kept_share, cutoff.level.alpha, self.kept)
-        allowed = rule.drops[self.relevant]
+        hold(0 < self.drawn <= self.collection, "more were drawn than there are")
+        rows, least = [0, *(each for each, _ in self.looks), self.drawn], [each for _, each in self.looks]
+        hold(rows == sorted(set(rows)), "the parts of its sample are impossible")
+        hold(all(0 <= each <= self.relevant for each in least), "it went on with fewer than it may")
+        share, alpha = cutoff.target.kept_share, cutoff.level.alpha
+        allowed = control_rule(self.collection, self.drawn, share, alpha, looks=self.looks).drops[
+            self.relevant
+        ]
         hold(0 <= self.dropped <= allowed, f"{self.dropped} dropped, where {allowed} are allowed")
 
 
