@@ -16,25 +16,16 @@ _START = (
 )
 _STOP = "</table:table></office:spreadsheet></office:body></office:document-content>"
 _MANIFEST = '<?xml version="1.0"?><m:manifest xmlns:m="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"/>'
-_HIDDEN = 'table:visibility="collapse"'
 _ERRORS = {"#DIV/0!": 7, "#N/A": 42}
 _NONE, _END, _FAT = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD
 
 
-def ods(
-    path: Path, rows: list[list[Any]], hidden: tuple[int, ...] = (), hidden_columns: tuple[int, ...] = ()
-) -> Path:
-    """One sheet, S; ``hidden`` are rows from 1, and columns."""
-    columns = "".join(
-        f"<table:table-column {_HIDDEN * (at in hidden_columns)}/>" for at in range(1, len(rows[0]) + 1)
-    )
-    body = "".join(
-        f"<table:table-row {_HIDDEN * (at in hidden)}>{''.join(map(_ods_cell, row))}</table:table-row>"
-        for at, row in enumerate(rows, 1)
-    )
+def ods(path: Path, rows: list[list[Any]]) -> Path:
+    """One sheet, S."""
+    body = "".join(f"<table:table-row>{''.join(map(_ods_cell, row))}</table:table-row>" for row in rows)
     with zipfile.ZipFile(path, "w") as file:
         file.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
-        file.writestr("content.xml", _START + columns + body + _STOP)
+        file.writestr("content.xml", _START + body + _STOP)
         file.writestr("META-INF/manifest.xml", _MANIFEST)
     return path
 

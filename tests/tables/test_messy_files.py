@@ -10,7 +10,6 @@ import pytest
 import xlsxwriter
 
 import surelist as sl
-from surelist.tables.csv_text import TOTALS, require_no_total
 from surelist.tables.profile import profile
 from surelist.tables.sources import open_table
 from tests.helpers.workbooks import ods, xls
@@ -42,7 +41,7 @@ def test_old_and_open_workbooks_are_read(tmp_path, write):
     assert sentence(path).startswith("Read: sheet 'S'")
 
 
-# -- cells with errors, hidden rows
+# -- titles, cells with errors
 
 
 def with_errors() -> list[list[Any]]:
@@ -61,35 +60,8 @@ def excel_errors(path: Path, made: list[list[Any]]) -> Path:
                 sheet.write_formula(at, column, "=1/0", None, cell)
             else:
                 sheet.write(at, column, cell)
-    sheet.set_row(4, None, None, {"hidden": True})
-    sheet.set_row(900, None, None, {"hidden": True})  # holds nothing
     workbook.close()
     return path
-
-
-def test_errors_and_hidden_rows_are_said_with_their_cells(tmp_path):
-    path = excel_errors(tmp_path / "past.xlsx", with_errors())
-    read = sl.read_table(path, score="score", read=sl.Read(sheet="S")).sentences[0]
-    said = "1 hidden row read like any other, 2 cells hold errors and count as empty (B4: #DIV/0!, C8: #N/A)."
-    assert read == f"Read: sheet 'S' (of 2 sheets), {said}"
-    assert sentence(ods(tmp_path / "past.ods", with_errors(), hidden=(5,))) == f"Read: sheet 'S', {said}"
-    assert "cannot be told from an empty one" in sentence(xls(tmp_path / "past.xls", with_errors()))
-
-
-def test_hidden_columns_are_named(tmp_path):
-    made = rows(float, float)
-    workbook = xlsxwriter.Workbook(str(tmp_path / "past.xlsx"))
-    sheet = workbook.add_worksheet("S")
-    for at, row in enumerate(made):
-        sheet.write_row(at, 0, row)
-    sheet.set_column(1, 2, None, None, {"hidden": True})
-    sheet.set_column(7, 9, None, None, {"hidden": True})  # hold nothing
-    workbook.close()
-    said = f"hidden columns {made[0][1]!r}, {made[0][2]!r} read like any other."
-    assert sentence(tmp_path / "past.xlsx") == f"Read: sheet 'S', {said}"
-    assert sentence(ods(tmp_path / "past.ods", made, hidden_columns=(2, 3))) == f"Read: sheet 'S', {said}"
-    one = ods(tmp_path / "one.ods", made, hidden_columns=(2,))
-    assert sentence(one) == f"Read: sheet 'S', hidden column {made[0][1]!r} read like any other."
 
 
 def test_a_title_above_the_names_is_no_name(tmp_path):
@@ -120,16 +92,7 @@ def test_errors_stop_a_calibration_as_empty_cells_do(tmp_path):
         calibrate(excel_errors(tmp_path / "again.xlsx", made), sheet="S")
 
 
-def test_more_errors_than_are_shown_are_counted(tmp_path):
-    made = rows(float, float)
-    for row in made[1:41]:
-        row[1] = "#N/A"
-    said = sentence(ods(tmp_path / "past.ods", made))
-    assert "40 cells hold errors" in said
-    assert said.endswith("B21: #N/A and 20 more).")
-
-
-# -- names and totals
+# -- names
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -143,43 +106,6 @@ def test_a_name_twice_in_a_csv_is_refused_and_not_the_first_taken(tmp_path, engi
     written(folder / "b.csv", "score,score", ["0.1,1"])
     with pytest.raises(sl.InvalidInput, match=r"b\.csv: the column name 'score' appears twice"):
         open_table(folder, engine)
-
-
-@pytest.mark.parametrize("word", ["Total", " TOTAL: ", "Summe", "Mittelwert", "Grand total", "average"])
-def test_a_total_below_the_data_is_no_candidate(tmp_path, word):
-    total = [word, sum(SCORES), 1]
-    said = f"the last row looks like a total, not like a candidate: it begins with {word.strip()!r}"
-    path = book(tmp_path / "a.xlsx", {"S": [*rows(float), [], total]})
-    assert f"row {len(SCORES) + 3}: {said}" in refused(path)
-    for ending in ("", "\n", "\n\n  \n"):
-        path = written(tmp_path / "a.csv", "id,score,label", [*lines(), ",".join(map(str, total)) + ending])
-        assert said in refused(path)
-    path.write_text("\r\n".join(["id;score;label", "c1;0,5;1", f"{word};0,5;1"]), encoding="utf-16")
-    assert said in refused(path)
-
-
-def test_sums_and_means_without_a_word(tmp_path):
-    n = len(SCORES)
-    for what, value in (("sum", sum(SCORES)), ("mean", sum(SCORES) / n)):
-        path = book(tmp_path / f"{what}.xlsx", {"S": [*rows(float), [None, value, 1]]})
-        assert f"is the {what} of those above it" in refused(path)
-    path = book(tmp_path / "all.xlsx", {"S": [*rows(float), ["c", sum(SCORES), 1]]})
-    calibrate(path)  # complete like any other: a candidate
-    path = book(tmp_path / "other.xlsx", {"S": [*rows(float), [None, 0.5, 1]]})
-    calibrate(path)  # a gap alone is none
-
-
-def test_candidates_who_are_called_so_are_not_refused():
-    for row in (["Totalis"], ["c1", "total"], [3.0, "sum"], [], ["", None]):
-        require_no_total(row, "x")
-    with pytest.raises(sl.InvalidInput):
-        require_no_total([None, "", "Total"], "x")
-    assert all(word == word.casefold().strip() for word in TOTALS)
-
-
-def test_a_file_of_names_alone_has_no_last_row(tmp_path):
-    path = written(tmp_path / "a.csv", "Total,score,label", [])
-    assert open_table(path).columns == ["Total", "score", "label"]
 
 
 # -- labels

@@ -1,13 +1,14 @@
 """Excel and OpenDocument workbooks as rows of plain values (``excel`` extra). No table is made here.
 
 A workbook is a zip file from anywhere: how much it unfolds to, and how far its cells reach, is looked at
-before any of it is read.
+before any of it is read. The reader gives 84 % as 0.84: which columns show percent and currencies is looked
+for in the XML of the sheet.
 """
 
 from __future__ import annotations
 
 import datetime
-import math
+import posixpath
 import re
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,22 +18,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from surelist._names import option
 from surelist.errors import InvalidInput, MissingDependency
-from surelist.tables.csv_text import LOOKS_LIKE_A_TOTAL, MOST_TITLES, NUMBER, require_no_total
+from surelist.tables.csv_text import MOST_TITLES, NUMBER
 from surelist.tables.hints import Origin
 from surelist.tables.numbers import Ambiguous, decide, shapes_of
-from surelist.tables.sheet_remarks import letters_of, remarks_on
 
 if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
     from python_calamine import CalamineSheet, CalamineWorkbook
 
 ENDINGS = (".xlsx", ".xlsm", ".xls", ".ods")
 MOST_BYTES = 2 << 30  # unfolded
 MOST_CELLS = 50_000_000
-FEWEST = 4  # rows above which a sum is looked for: three numbers are too often the sum of two
 MOST_FOLDED = 250  # times smaller; ordinary sheets are 5 to 60 times smaller than unfolded
 SMALL = 64 << 20
 _CELL = re.compile(rb"""\br\s*=\s*["']([A-Za-z]{0,3})([0-9]{1,9})["']""")
@@ -41,6 +41,11 @@ _OLD = b"\xd0\xcf\x11\xe0"  # both .xls and a workbook with a password
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")  # a part of an old-style container
 _LOCKED = "{path} is protected by a password. Save it without one, then try again."
 _PIECE = 1 << 20
+_SHEETS, _LINKS, _STYLES = "xl/workbook.xml", "xl/_rels/workbook.xml.rels", "xl/styles.xml"
+_ANY_CELL = re.compile(r"<(?:\w+:)?c\s([^>]*)>")
+_ATTRIBUTE = re.compile(r"""(\w+)\s*=\s*["']([^"']*)["']""")
+_KEPT = re.compile(r"%|[$€£¥₹]")  # percent and currencies
+_BUILT_IN = {each: each for each in ("5", "6", "7", "8", "9", "10", "42", "44")}
 
 
 class SheetNeeded(InvalidInput):
@@ -201,22 +206,11 @@ def _parsed(
     addresses = [f"{letters_of(first + at)}{top}" for at in kept]
     titles = _titles([filled[top][at] for at in kept], addresses, where)
     columns = [[row[at] for row in rows] for at in kept]
-    last = max(filled)
-    if len(rows) > 1:
-        require_no_total([cells[-1] for cells in columns], f"{where}, row {last:,}")
-        _require_no_sum(columns, f"{where}, row {last:,}")
-    skipped = tuple(number for number in range(top + 1, last) if number not in filled)
-    origin = Origin("excel", name, names, header=top, above=above, skipped=skipped, errors=None)
-    seen = remarks_on(path, name, top)
-    if seen is not None:
-        placed = {title: first + at for at, title in zip(kept, titles, strict=True)}
-        origin = replace(
-            origin, errors=seen.errors, error_cells=tuple(seen.shown), hidden=seen.hidden,
-            hidden_columns=tuple(title for title, at in placed.items() if seen.hides(at)),
-            formats={
-                title: code for title, at in placed.items() if (code := seen.formats.get(letters_of(at)))
-            },
-        )  # fmt: skip
+    skipped = tuple(number for number in range(top + 1, max(filled)) if number not in filled)
+    shown = _formats(path, name, top)
+    placed = {title: letters_of(first + at) for at, title in zip(kept, titles, strict=True)}
+    formats = {title: shown[letters] for title, letters in placed.items() if letters in shown}
+    origin = Origin("excel", name, names, header=top, above=above, skipped=skipped, formats=formats)
     typed = [_typed(cells) for cells in columns]
     kinds = {title: kind for title, (kind, _) in zip(titles, typed, strict=True)}
     return Sheet(kinds, list(zip(*(cells for _, cells in typed), strict=True)), origin)
@@ -264,23 +258,6 @@ def _titles(cells: Sequence[object], addresses: Sequence[str], where: str) -> li
     return [_text(cell).strip() for cell in cells]
 
 
-def _require_no_sum(columns: Sequence[Sequence[object]], where: str) -> None:
-    """Refuse a last row with a gap where all others are filled, and the sum or mean of their numbers."""
-    gap = any(cells[-1] is None and None not in cells[:-1] for cells in columns)
-    if not gap or len(columns[0]) < FEWEST:
-        return
-    for *others, last in columns:
-        above = [each for each in others if isinstance(each, float)]
-        if not isinstance(last, float) or last == 0 or len(set(above)) < 2 or len(above) < 3:
-            continue
-        total = math.fsum(above)
-        for what, value in (("sum", total), ("mean", total / len(above))):
-            if math.isclose(last, value, rel_tol=1e-9):
-                raise InvalidInput(
-                    where, LOOKS_LIKE_A_TOTAL.format(f"{last!r} is the {what} of those above it")
-                )
-
-
 def _text(cell: object, mark: str | None = ".") -> str:
     """A cell as people see it: whole numbers without a point, dates as in ISO 8601; without a mark too."""
     if isinstance(cell, bool):
@@ -323,3 +300,67 @@ _SQL: dict[type, str] = {
     datetime.date: "DATE",
     datetime.datetime: "TIMESTAMP",
 }
+
+
+def letters_of(column: int) -> str:
+    """The name of a column by its number from 0."""
+    text, column = "", column + 1
+    while column:
+        column, rest = divmod(column - 1, 26)
+        text = chr(65 + rest) + text
+    return text
+
+
+def _formats(path: str | Path, sheet: str, header: int) -> dict[str, str]:
+    """Percent and currencies, by the letters of a column, as the first number below the names has them."""
+    from xml.etree.ElementTree import ParseError
+
+    if not zipfile.is_zipfile(path):  # an old workbook, in which this cannot be seen
+        return {}
+    with zipfile.ZipFile(path) as file:
+        if not {_SHEETS, _LINKS, _STYLES} <= {*file.namelist()}:
+            return {}
+        try:
+            part, styles = _part(file, sheet), _styles(file)
+        except ParseError as error:
+            raise InvalidInput("file", f"{path} is damaged: sheet {sheet!r} is no XML ({error}).") from error
+        if part is None:
+            return {}
+        with file.open(part) as stream:
+            start = stream.read(_PIECE).decode(errors="replace")
+    formats: dict[str, str | None] = {}
+    for cell in _ANY_CELL.finditer(start):
+        given = dict(_ATTRIBUTE.findall(cell[1]))
+        place = re.fullmatch("([A-Z]+)([0-9]+)", given.get("r", ""))
+        if place is not None and int(place[2]) > header and given.get("t", "n") == "n":
+            formats.setdefault(place[1], styles.get(given.get("s", "0")))
+    return {letters: code for letters, code in formats.items() if code is not None}
+
+
+def _styles(file: zipfile.ZipFile) -> dict[str, str | None]:
+    """The format of numbers of each style of cells."""
+    codes = {each.get("numFmtId"): each.get("formatCode", "") for each in _all(file, _STYLES, "numFmt")}
+    known = {number: code for number, code in codes.items() if _KEPT.search(code)} | _BUILT_IN
+    listed = next(iter(_all(file, _STYLES, "cellXfs")), ())
+    return {str(at): known.get(each.get("numFmtId")) for at, each in enumerate(listed)}
+
+
+def _part(file: zipfile.ZipFile, sheet: str) -> str | None:
+    """Where in the file a sheet lies."""
+    sheets = [each for each in _all(file, _SHEETS, "sheet") if each.get("name") == sheet]
+    links = {value for each in sheets for name, value in each.attrib.items() if _bare(name) == "id"}
+    for each in _all(file, _LINKS, "Relationship"):
+        if each.get("Id") in links:
+            part = posixpath.normpath(posixpath.join("/xl", each.get("Target", "")))[1:]
+            return part if part in file.namelist() else None
+    return None
+
+
+def _all(file: zipfile.ZipFile, part: str, tag: str) -> list[Element]:
+    from xml.etree.ElementTree import fromstring
+
+    return [each for each in fromstring(file.read(part)).iter() if _bare(each.tag) == tag]
+
+
+def _bare(name: str) -> str:
+    return re.split("[}:]", name)[-1]

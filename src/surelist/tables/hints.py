@@ -87,16 +87,14 @@ def _joined(labels: Sequence[str]) -> str | None:
 
 NO_HINTS = Hints()
 NESTED = "a list or an object"
-NAMED, SHORT = 5, 60  # hidden columns that are named; letters of a name that are shown
+SHORT = 60  # letters of a title that are shown
 
 
 class Origin(Struct, frozen=True):
     """What a table was before it was one: the sheet or the text, and where its rows are there.
 
-    ``header`` is the spreadsheet row of the names; ``skipped`` are rows after it that hold nothing.
-    ``errors`` counts cells such as #DIV/0!, None where that cannot be seen; ``error_cells`` are the first;
-    ``hidden`` counts rows, ``hidden_columns`` are names; ``above`` is what stands over the row of names.
-    ``not_numbers``, of JSON: what columns hold that are no numbers.
+    ``header`` is the spreadsheet row of the names; ``skipped`` are rows after it that hold nothing; ``above``
+    is what stands over the row of names. ``not_numbers``, of JSON: what columns hold that are no numbers.
     """
 
     form: str  # csv, excel, json or parquet; of no file: table
@@ -106,10 +104,6 @@ class Origin(Struct, frozen=True):
     delimiter: str = ","
     header: int = 1
     skipped: tuple[int, ...] = ()
-    errors: int | None = 0
-    error_cells: tuple[str, ...] = ()
-    hidden: int = 0
-    hidden_columns: tuple[str, ...] = ()
     above: tuple[str, ...] = ()
     marked: bool = False  # of a CSV: the mark of UTF-8 at its start, and lines that end in CR LF
     crlf: bool = False
@@ -144,33 +138,12 @@ class Origin(Struct, frozen=True):
             more = f" (of {len(self.sheets)} sheets)" if len(self.sheets) > 1 else ""
             parts = [f"sheet {self.sheet!r}{more}"] + (names if self.header > 1 else [])
             parts += [f"{rows_in_words(len(self.skipped), 'empty ')} skipped"] if self.skipped else []
-            parts += [f"{rows_in_words(self.hidden, 'hidden ')} read like any other"] if self.hidden else []
-            return ", ".join(parts + self._hidden_columns() + self._errors())
+            return ", ".join(parts)
         parts = [] if self.encoding == "utf-8" else [f"text in {NAMES.get(self.encoding, self.encoding)}"]
         if self.delimiter != ",":
             known = {"\t": "tabs", ";": "semicolons"}
             parts.append(f"values between {known.get(self.delimiter, repr(self.delimiter))}")
         return ", ".join(parts + (names if self.above else [])) or None
-
-    def _hidden_columns(self) -> list[str]:
-        if not self.hidden_columns:
-            return []
-        names = ", ".join(repr(_short(name)) for name in self.hidden_columns[:NAMED])
-        more = f" and {len(self.hidden_columns) - NAMED:,} more" * (len(self.hidden_columns) > NAMED)
-        many = "columns" if len(self.hidden_columns) > 1 else "column"
-        return [f"hidden {many} {names}{more} read like any other"]
-
-    def _errors(self) -> list[str]:
-        if self.errors is None:
-            return [
-                "of an old workbook (.xls), in which a cell with an error cannot be told from an empty one"
-            ]
-        if not self.errors:
-            return []
-        more = f" and {self.errors - len(self.error_cells):,} more" * (self.errors > len(self.error_cells))
-        one = "1 cell holds an error and counts"
-        what = one if self.errors == 1 else f"{self.errors:,} cells hold errors and count"
-        return [f"{what} as empty ({', '.join(self.error_cells)}{more})"]
 
 
 NOT_A_FILE = Origin.of("table")
