@@ -34,23 +34,13 @@ def all_campaigns(me: Auditor) -> Response:
 
 
 @router.get("/campaigns/new")
-def new_campaign(me: Maker, like: str | None = None) -> Response:
-    """Begin a campaign; ``like`` takes over the promise of a policy."""
-    saved = me.view.policy(like) if like else None
-    taken = saved and {
-        "hash": saved.hash, "name": saved.name, "promise": saved.policy.promise,
-        "fits": campaigns.terms_like(saved.policy) is not None,
-    }  # fmt: skip
-    return me.show("campaign_new.html", like=taken)
+def new_campaign(me: Maker) -> Response:
+    return me.show("campaign_new.html")
 
 
 @work.post("/campaigns")
 def upload_past(me: Uploader) -> Response:
-    asked, like = dict(campaigns.DEFAULTS), me.said("like")
-    if like and (terms := campaigns.terms_like(me.view.policy(like).policy)):
-        k, size, alpha = terms
-        asked |= {"k": f"{k:.10g}", "pool_size": f"{size:.10g}", "alpha": f"{100 * alpha:.10g}"}
-    return to(f"/drafts/{drafts.stored(me, 'past', then='campaign', typed=asked).id}")
+    return to(f"/drafts/{drafts.stored(me, 'past', then='campaign').id}")
 
 
 @router.get("/drafts/{ident}/campaign")

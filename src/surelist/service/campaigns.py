@@ -7,7 +7,6 @@ before it. Runs in worker threads, as all of ``jobs``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -18,8 +17,6 @@ from surelist.errors import InvalidInput, NotCertifiable
 from surelist.promises import kinds
 from surelist.promises.grammar import one_target
 from surelist.promises.kinds.counts import CountPromise
-from surelist.promises.policy import Policy
-from surelist.promises.proved import proved_from
 from surelist.reports.evidence import Question
 from surelist.service import policy_watch, worklist
 from surelist.service.calibrating import Past
@@ -44,17 +41,6 @@ DEFAULTS: dict[str, str] = {
     "k": "5", "pool_size": "100", "alpha": "10", "monitor_alpha": "5", "schedule": "", "uncertified": "",
     "one_in": "", "name": "", "note": "",
 }  # fmt: skip
-
-
-def terms_like(policy: Policy) -> tuple[float, float, float] | None:
-    """k, pool size and alpha of a policy whose promise a campaign can make; None for others."""
-    target = policy.cutoffs[0].target
-    rate, size = target.rate, target.pool
-    if len(policy.cutoffs) > 1 or not proved_from(target, "campaign") or rate is None or size is None:
-        return None
-    if policy.cutoffs[0].proof.unjudged:  # rests on an assumption that a campaign does not take
-        return None
-    return float(rate * Fraction(size)), size, policy.alpha
 
 
 def asked_of(form: Mapping[str, object]) -> dict[str, str]:

@@ -25,7 +25,7 @@ from surelist.service.record import access
 from surelist.service.record.record import SavedPolicy
 from surelist.service.record.view import View
 from surelist.service.runtime import Working
-from surelist.service.uploads import Draft, KeptList, Spool, list_of
+from surelist.service.uploads import KeptList, Spool, list_of
 from surelist.service.visitor import Maker, Me, Operator, Viewer, Visitor, safe_path, send, to, visit
 
 COMPARED = 8  # policies side by side
@@ -119,7 +119,6 @@ def policy(digest: str, me: Viewer) -> Response:
     evidence = saved.saved.evidence
     return me.show(
         "policy.html", policy=answers.policy(saved), saved=saved, evidence=evidence,
-        as_campaign=campaigns.terms_like(saved.policy) is not None,
         again=asked_like(saved.policy) is not None,
         charts=promise_charts(evidence, saved.policy), cutoffs=cutoffs_of(saved.policy),
         common=common_of(saved.policy), actor=me.view.actor,
@@ -195,7 +194,7 @@ def _selection(me: Visitor, ident: str, kept: KeptList | None, first: Any, n: in
         counts=wizard.shown_counts(kept.counts, n) if kept and kept.counts else None,
         countable=bool(kept and made.shortlisted) and wizard.one_ranking(saved),
         wrong_labels=wizard.wrong_labels(view.marks(ident)),
-        columns=saved.policy.columns or {}, at_hand=_at_hand(me, saved),
+        columns=saved.policy.columns or {},
         progress=reviewing.progress(view.marks(ident), made.to_review, view.reviewer(ident)),
         limit=visitor.SHOWN, title=view.title(entry), note=view.note(entry),
         closed=view.reviews_closed(ident), usual=None if saved.saved.earlier_looks
@@ -204,31 +203,20 @@ def _selection(me: Visitor, ident: str, kept: KeptList | None, first: Any, n: in
     )  # fmt: skip
 
 
-def _at_hand(me: Visitor, saved: SavedPolicy) -> Draft | None:
-    """The calibration rows of a policy, where they are still among this person's uploads."""
-    mine = [each for each in me.spool.drafts() if each.owner == me.owner and each.columns]
-    return next((each for each in mine if each.upload.sha256 == saved.saved.rows_sha256), None)
-
-
 @visitor.work.post("/selections/{ident}/list")
 def count_list(ident: str, me: Annotated[Visitor, LISTER]) -> Response:
     """From labelled rows: how many of the first n of this very list are qualified, for every n."""
     saved, entry, _ = me.view.selection_with_all(ident)
-    kept, here, file = me.spool.result(ident), _at_hand(me, saved), me.file()
+    kept, roles = me.spool.result(ident), Roles(me.said("score") or None, me.said("label") or None)
     if kept is None or not wizard.one_ranking(saved):
         raise InvalidInput("list", "it is no longer kept here, or not the best of its pool by one score.")
-    roles = Roles(me.said("score") or None, me.said("label") or None)
-    if file is not None:
-        past = Past(jobs.store(me, file, past=True))
-    elif here is not None and here.columns is not None:
-        past, roles = Past(here.upload), here.columns.roles
-    else:
+    if (file := me.file()) is None:
         raise InvalidInput("file", "choose a file of labelled rows first.")
+    past = Past(jobs.store(me, file, past=True))
     try:
         counts = list_counts(me.view, saved, kept, entry.event.candidates, past, roles)
     finally:
-        if file is not None:
-            past.upload.path.unlink(missing_ok=True)
+        past.upload.path.unlink(missing_ok=True)
     me.spool.keep_counts(kept, counts)
     return to(f"/selections/{ident}#counts")
 

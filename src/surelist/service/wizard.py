@@ -18,7 +18,6 @@ from surelist.promises.policy import Policy
 from surelist.promises.wording import list_length
 from surelist.reports import pictures
 from surelist.reports.audit import noise_supported
-from surelist.reports.evidence import CurvePoints
 from surelist.reports.pictures import list_chart, promise_charts, promised_point
 from surelist.reports.report import common_of, cutoffs_of
 from surelist.service import answers
@@ -89,11 +88,8 @@ def result(saved: PolicySaved, policy: Policy, share: float, asked: AskedPromise
     length = policy.listed_per(policy.cutoffs[0]) if len(policy.cutoffs) == 1 else None
     size = evidence.pool_size if evidence is not None else 100.0
     listed, per = length or (share * size, size)
-    paper, rule = None, policy.cutoffs[0].target.paper_rule
-    if evidence is not None and not policy.grouped and rule in evidence.curves:
-        paper = shortest(evidence.curves[rule], float(asked.fields["k"]))
     return {
-        "policy": policy, "evidence": evidence, "listed": listed, "per": per, "paper": paper,
+        "policy": policy, "evidence": evidence, "listed": listed, "per": per,
         "looked": policy.looked_per(policy.cutoffs[0]), "asked": asked.fields, "looks": looks,
         "charts": promise_charts(evidence, policy),
         "cutoffs": cutoffs_of(policy), "common": common_of(policy), "scores": answers.scores(policy),
@@ -101,12 +97,6 @@ def result(saved: PolicySaved, policy: Policy, share: float, asked: AskedPromise
         "warnings": [*policy.warnings, *saved.warnings],
         "conditions": [*policy.conditions, *answers.look_conditions(policy, looks)],
     }  # fmt: skip
-
-
-def shortest(curve: CurvePoints, k: float) -> float | None:
-    """The shortest list of a recorded curve that holds k, if any does."""
-    points = zip(curve.list_size, curve.qualified, strict=True)
-    return next((size for size, certified in points if certified >= k), None)
 
 
 def curve_asked(asked: AskedPromise | None, pool_size: str | None, alpha: str | None) -> tuple[str, str]:
