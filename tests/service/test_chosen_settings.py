@@ -18,10 +18,7 @@ from tests.helpers.record import forge
 from tests.helpers.service import close, csv_text
 from tests.service.test_workspace import Person, Team
 
-CHOSEN = {
-    "title": "Clinic North", "usual_keep": "86400", "longest_keep": str(30 * 86400), "keep_results": "3600",
-    "keep_uploads": "3600",
-}  # fmt: skip
+CHOSEN = {"longest_keep": str(30 * 86400), "keep_results": "3600", "keep_uploads": "3600"}
 
 
 @pytest.fixture
@@ -45,8 +42,6 @@ def test_what_an_admin_chooses_holds_at_once_and_is_on_record(team):
     boss = Person(team.app, "Cleo", "admin")
     page = boss.post("/team/settings", **CHOSEN)
     assert page.status_code == 200
-    assert 'value="Clinic North"' in page.text
-    assert "· Clinic North</title>" in boss.get("/policies").text
     assert "Uploads are removed 1 hour after their result is made" in team.ann.get("/").text
     pool = team.ann.post(
         f"/policies/{team.policy}/pool", files={"file": ("p.csv", csv_text(50, labelled=False))}
@@ -55,29 +50,17 @@ def test_what_an_admin_chooses_holds_at_once_and_is_on_record(team):
         r'<option value="(\d+)"( selected)?>([^<]+)', pool.text.split('name="keep"')[1].split("</select>")[0]
     )
     assert [words for _, _, words in offered] == ["1 hour", "1 day", "7 days", "30 days"]
-    assert [words for _, chosen, words in offered if chosen] == ["1 day"]
+    assert [words for _, chosen, words in offered if chosen] == ["7 days"]
     (entry,) = entries(team)
-    assert entry.facts["before"]["title"] == ""
+    assert entry.facts["before"]["longest_keep"] == 90 * 86400
     assert boss.post("/team/settings", **CHOSEN).status_code == 200
     assert len(entries(team)) == 1  # nothing new, nothing written
     told = boss.get("/record?kind=team").text
     assert (
-        "changed the settings: the installation is called “Clinic North”; new lists are usually kept for 1 day"
+        "changed the settings: candidates are kept for 30 days at most; uploads are kept for 1 hour after"
         in told
     )
-    assert "notes about candidates are not allowed" in told
-    assert "1 change of settings" in boss.post("/record/verify").text
     assert verify(team.runtime.registry.database).intact
-
-
-def test_notes_that_are_not_allowed_are_not_offered_and_refused(team):
-    shortlist = screen(team.ann, f"/policies/{team.policy}", 1)
-    assert "Save the note" in team.ann.get(shortlist + "/review").text
-    Person(team.app, "Cleo", "admin").post("/team/settings", **CHOSEN)
-    assert "Save the note" not in team.ann.get(shortlist + "/review").text
-    refused = team.ann.post(shortlist + "/notes", rank="1", text="x")
-    assert refused.status_code == 403
-    assert "an admin has set it so" in refused.text
 
 
 @pytest.mark.slow
@@ -93,9 +76,7 @@ def test_only_admins_of_all_policies_change_them(team):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("title", "x" * 61),
-        ("title", "a\x07b"),
-        ("usual_keep", "-1"),
+        ("keep_results", "-1"),
         ("longest_keep", ""),
         ("keep_uploads", "9" * 11),
     ],
@@ -111,23 +92,23 @@ def test_what_was_fixed_at_the_start_stays_and_is_shown_as_fixed(settings, team)
     boss.post("/team/settings", **CHOSEN)
     started = replace(settings, keep_uploads=0, fixed=frozenset({"keep_uploads"}))
     now = started.with_chosen(live_settings.latest(team.runtime.registry).chosen)
-    assert (now.keep_uploads, now.keep_results, now.title) == (0, 3600, "Clinic North")
+    assert (now.keep_uploads, now.keep_results, now.longest_keep) == (0, 3600, 30 * 86400)
     team.runtime.settings = now
     page = boss.get("/team").text
     assert 'name="keep_uploads"' not in page
     assert "<code>--keep-uploads</code>" in page
-    boss.post("/team/settings", **{**CHOSEN, "title": "South"})
+    boss.post("/team/settings", **{**CHOSEN, "longest_keep": "604800"})
     assert "keep_uploads" not in entries(team)[0].facts["settings"]
     assert team.runtime.settings.keep_uploads == 0
-    assert team.runtime.settings.title == "South"
+    assert team.runtime.settings.longest_keep == 604800
 
 
 def test_forged_settings_are_noticed(team):
     registry = team.runtime.registry
     for facts in (
         {"settings": {"login": False}, "before": {"login": True}},
-        {"settings": {"notes": 3}, "before": {"notes": True}},
-        {"settings": {"notes": True}, "before": {}},
+        {"settings": {"keep_uploads": "3"}, "before": {"keep_uploads": 0}},
+        {"settings": {"keep_uploads": 0}, "before": {}},
     ):
         forge(registry, "eve", SettingsChanged.action, live_settings.SUBJECT, facts).result()
     assert len(verify(registry.database).problems) == 3
@@ -147,7 +128,6 @@ def test_they_outlive_the_server_and_options_given_win(tmp_path):
         again = Remote(server.url, token)
         page = again.get("/team").text
         again.client.close()
-        assert "Clinic North</title>" in page
         assert "Uploads are removed as soon as their result is made" in page
         assert "<code>--keep-uploads</code>" in page
         assert "<td>7 days</td><td><code>--longest-keep</code>" in page

@@ -39,14 +39,13 @@ SAID = {"yes": "yes", "no": "no", "split": "disagreement", "open": "", "seen": "
 
 def keep_choices(settings: Settings) -> list[tuple[int, str]]:
     """Seconds and words, the shortest first."""
-    offered = (*KEEP, settings.usual_keep)
-    seconds = {settings.keep_results, *(each for each in offered if each <= settings.longest_keep)}
+    seconds = {settings.keep_results, *(each for each in KEEP if each <= settings.longest_keep)}
     return [(each, duration(each)) for each in sorted(seconds)]
 
 
 def usual_keep(settings: Settings) -> int:
-    """What is chosen on the form: the usual time, or the longest below it that is allowed."""
-    allowed = [each for each, _ in keep_choices(settings) if each <= settings.usual_keep]
+    """What is chosen on the form: a week, or the longest time below it that is allowed."""
+    allowed = [each for each, _ in keep_choices(settings) if each <= 7 * DAY]
     return max(allowed, default=settings.keep_results)
 
 

@@ -25,9 +25,8 @@ class Settings(Struct, frozen=True):
     downloaded for ``keep_results`` seconds, or for longer, up to ``longest_keep``, where a person chooses so
     for reviewing; an upload nobody finished goes after ``draft_life``.
     Without a login whoever has ``local_token`` is admin; where there is none, everyone on this machine.
-    ``usual_keep`` is offered first for a new list, ``notes`` says whether notes about candidates may be
-    written, ``title`` what people call the installation. Admins change some of these on the page
-    (``record.chosen``), but for those that are ``fixed`` by how the service was started.
+    Admins change some of these on the page (``record.live_settings``), but for those that are ``fixed`` by
+    how the service was started.
     ``trusted_proxies`` are the addresses or networks whose ``X-Forwarded-For`` is believed.
     """
 
@@ -46,9 +45,6 @@ class Settings(Struct, frozen=True):
     keep_uploads: int = 0
     keep_results: int = 3600
     longest_keep: int = 90 * 86400
-    usual_keep: int = 7 * 86400
-    notes: bool = True
-    title: str = ""
     fixed: frozenset[str] = frozenset()
     draft_life: int = 3600
     session_life: int = 12 * 3600

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from surelist._numerals import count, duration
 from surelist.errors import InvalidInput
 from surelist.service import answers
-from surelist.service.record import access, event, live_settings
+from surelist.service.record import access, live_settings
 from surelist.service.record.access import SessionBegun, Token
 from surelist.service.record.database import Database
 from surelist.service.record.log import Key
@@ -36,10 +36,6 @@ MAY = {
 LONGEST_DAYS = 3650
 HOUR, DAY = 3600, 86_400
 TIMES: dict[str, tuple[str, str, tuple[int, ...]]] = {
-    "usual_keep": (
-        "A new list is usually kept for", "Chosen on the form where nobody says otherwise.",
-        (DAY, 7 * DAY, 30 * DAY, 90 * DAY),
-    ),
     "longest_keep": (
         "Candidates are kept for reviewing at most", "Longer times are not offered.",
         (7 * DAY, 30 * DAY, 90 * DAY, 365 * DAY),
@@ -86,7 +82,7 @@ def revoke(ident: str, me: Admin) -> Response:
 def choose(me: Admin) -> Response:
     """Settings that hold from now on, but for those fixed when the service was started."""
     names = [name for name in live_settings.NAMES if name not in me.settings.fixed]
-    values = {name: bool(me.said(name)) if name == "notes" else me.said(name) for name in names}
+    values = {name: me.said(name) for name in names}
     before = {name: getattr(me.settings, name) for name in names}
     live_settings.change(me.view, before, values)
     me.runtime.take_chosen()
@@ -213,23 +209,12 @@ def verify_now(me: Auditor) -> Response:
     verdict = run(_verify_there, me.settings.database, receipts)
     return me.show(
         "verified.html", verdict=verdict, problems=verdict.problems[:PROBLEMS], receipts=receipts,
-        looked_at=looked_at(verdict), open_questions=open_questions(verdict, receipts),
+        open_questions=open_questions(verdict, receipts),
     )  # fmt: skip
 
 
 def _verify_there(address: str, receipts: tuple[str, ...]) -> Verdict:
     return verify(Database(address, read_only=True), receipts)
-
-
-def looked_at(verdict: Verdict) -> list[str]:
-    """What was verified, with how much of it there is."""
-    entries = event.counted(verdict.entries, "entry", "entries")
-    parts = [f"{entries}: hashes, and that each follows the one before"]
-    for action, kind in event.KINDS.items():
-        if (number := verdict.actions.get(action)) and kind.looked_at is not None:
-            one, many, what = kind.looked_at
-            parts.append(f"{event.counted(number, one, many)}: {what}")
-    return [*parts, "the guards of the database against changes"]
 
 
 def open_questions(verdict: Verdict, receipts: tuple[str, ...]) -> list[str]:

@@ -74,11 +74,6 @@ class TokenCreated(Event, frozen=True, kw_only=True):
 
     action = "token.created"
     page = ""
-    looked_at = (
-        "token",
-        "tokens",
-        "that none was changed after its end, and that nobody came in without one",
-    )
     name: str
     role: str
     policy: str | None

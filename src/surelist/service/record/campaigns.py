@@ -37,7 +37,6 @@ class CampaignStarted(Event, frozen=True, kw_only=True):
     action = "campaign.started"
     page = "/campaigns/{subject}"
     sentence = "began the campaign {it}: {0.target}."
-    looked_at = ("campaign", "campaigns", "all steps made again")
     name: str
     note: str = ""
     file: str
@@ -107,10 +106,6 @@ class CampaignReviewed(Event, frozen=True, kw_only=True):
     """The reviews of a campaign's pool have ended; ``labels`` has one sign for each candidate, by rank."""
 
     action = "campaign.reviewed"
-    looked_at = (
-        "finished pool of a campaign", "finished pools of campaigns",
-        "what the reviews show, worked out again",
-    )  # fmt: skip
     campaign: str
     pool: str
     labels: str

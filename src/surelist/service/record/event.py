@@ -49,7 +49,7 @@ class Names(Protocol):
 
 
 class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One kind of entry. ``looked_at`` are words for one, for many, and for what verifying looks at.
+    """One kind of entry.
 
     An event with a ``name`` says where the page is of what it names; "" where there is none. ``sentence`` is
     what was done, after the name of whoever did it: with fields ({0.reason}), and {it} for what it is about.
@@ -58,7 +58,6 @@ class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
     action: ClassVar[str]
     page: ClassVar[str | None] = None
     sentence: ClassVar[str] = ""
-    looked_at: ClassVar[tuple[str, str, str] | None] = None
 
     def __init_subclass__(cls) -> None:
         if isinstance(cls.__dict__.get("action"), str):

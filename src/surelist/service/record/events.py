@@ -55,7 +55,6 @@ class PolicySaved(Event, frozen=True, kw_only=True):
 
     action = "policy.saved"
     page = "/policies/{subject}"
-    looked_at = ("policy", "policies", "hash, salt, and whether the evidence carries the threshold")
     name: str
     policy: str
     note: str = ""
@@ -173,7 +172,6 @@ class SelectionMade(Listed, frozen=True, kw_only=True):
 
     action = "selection.made"
     page = "/selections/{subject}"
-    looked_at = ("shortlist", "shortlists", "whether the policy was in use then")
     policy: str
     audit_groups: dict[str, int] = msgspec.field(default_factory=dict)
     watched: bool = False
@@ -234,7 +232,6 @@ class ReviewsReceived(Event, frozen=True, kw_only=True):
     """Marks of candidates; who they are stands in a table of its own."""
 
     action = "reviews.received"
-    looked_at = ("entry of reviews", "entries of reviews", "whether every mark is as it was written")
     reviews: int
     qualified: int
     sha256: str
@@ -275,7 +272,6 @@ class ReviewsClosed(Event, frozen=True, kw_only=True):
     """The reviews of a selection have ended: what they show counts from now on."""
 
     action = "reviews.closed"
-    looked_at = ("finished review", "finished reviews", "what they show, and any alarm, worked out again")
     policy: str
     counts: PoolNumbers
 
@@ -327,7 +323,6 @@ class NoteWritten(Event, frozen=True, kw_only=True):
     """A note about a candidate; its text stands in a table of its own."""
 
     action = "note.written"
-    looked_at = ("note", "notes", "whether what is still kept of them is as it was")
     sentence = "wrote a note about a candidate of {it}."
     sha256: str
 

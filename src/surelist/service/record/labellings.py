@@ -30,7 +30,6 @@ class LabellingStarted(Event, frozen=True, kw_only=True):
 
     action = "labelling.started"
     page = "/labellings/{subject}"
-    looked_at = ("labelling", "labellings", "all answers put through the procedure again")
     name: str
     file: str
     collection_sha256: str
