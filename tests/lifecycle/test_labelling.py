@@ -373,6 +373,23 @@ def test_a_correction_gives_the_labelling_that_the_right_labels_would_have_given
         sl.Labelling(scores, sl.AtLeast(5), labels=50).correct([0], [1])
 
 
+def test_a_row_given_twice_is_no_correction_and_what_is_no_row_is_refused():
+    scores, labels = collection()
+    work = sl.Labelling(scores, sl.AtLeast(5), labels=50)
+    rows = work.ask()
+    work.tell(rows[:5], labels[rows[:5]])
+    row, was = int(rows[0]), bool(labels[rows[0]])
+    for given in ([not was, not was], [not was, was]):
+        with pytest.raises(sl.InvalidInput, match="a row is given twice"):
+            work.correct([row, row], given)
+    assert work.told[row] == was
+    assert "corrected" not in work.describe()
+    for nothing in (None, 5, np.int64(5), np.array(5)):
+        for call in (work.tell, work.correct, lambda rows, _: work.ids(rows)):
+            with pytest.raises(sl.InvalidInput, match="expected row numbers"):
+                call(nothing, [1])
+
+
 def run_stop(test: sl.StopTest, labels) -> None:
     while len(rows := test.ask()):
         test.tell(labels[rows])

@@ -162,7 +162,7 @@ class Labelling(Saved[LabellingState]):
     def ids(self, rows: object) -> list[str]:
         """The candidate ids of drawn rows."""
         named = []
-        for row in np.asarray(rows).tolist():
+        for row in given.as_rows(rows):
             design, at = self._drawn(row)
             if design.sample.ids is None:
                 raise InvalidInput("ids", "the labelling was started without ids.")

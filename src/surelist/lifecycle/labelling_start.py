@@ -193,8 +193,11 @@ def spelled(mark: str) -> str:
 
 def as_rows(rows: Any) -> list[int]:
     """Row numbers, from an array or any sequence."""
-    given = rows.tolist() if hasattr(rows, "tolist") else list(rows)
-    for each in map(check.plain, given):
+    try:
+        given = [*map(check.plain, rows.tolist() if hasattr(rows, "tolist") else rows)]
+    except TypeError:  # one number is no sequence, nor is None
+        raise InvalidInput("rows", expected="row numbers", got=repr(rows)) from None
+    for each in given:
         if isinstance(each, bool) or not isinstance(each, int):
             raise InvalidInput("rows", expected="row numbers", got=repr(each))
-    return [*map(check.plain, given)]
+    return given

@@ -85,6 +85,8 @@ class LabellingState(State, kw_only=True, forbid_unknown_fields=True):
         """Replace labels that were told, all or none of them; what they chose is chosen anew."""
         flags, _ = check.as_labels(labels) if rows else (np.zeros(0, dtype=np.bool_), 0)
         check.require_length(flags, len(rows), "labels")
+        if len(set(rows)) < len(rows):
+            raise InvalidInput("rows", "a row is given twice; give each row once.")
         changes = []
         for row, mark in zip(rows, ("1" if each else "0" for each in flags.tolist()), strict=True):
             design, at = where.get(row, (None, 0))
