@@ -428,7 +428,7 @@ def test_a_sheet_is_chosen(team, tmp_path):
     )
     assert "Which sheet?" in page.text
     ident = page.url.path.rpartition("/")[2]
-    page = team.ann.post(f"/pools/{ident}/sheet", sheet="People")
+    page = team.ann.post(f"/drafts/{ident}/sheet", sheet="People")
     assert page.url.path == f"/collections/{ident}"
     assert "400 candidates" in page.text
 

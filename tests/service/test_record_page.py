@@ -15,7 +15,7 @@ from surelist.service.record import access, event, view as sentences
 from surelist.service.record.events import PolicyWithdrawn
 from surelist.service.record.record import LOCAL_ACTOR, Actor
 from surelist.service.record.verify import verify
-from surelist.service.record.view import KINDS, History, Search
+from surelist.service.record.view import KINDS, Search, View
 from tests.helpers.record import by, forge
 from tests.helpers.service import close
 from tests.service.test_workspace import Person, Team
@@ -29,8 +29,8 @@ def team(settings):
 
 
 def told(team: Team, **asked: str) -> list[str]:
-    history = History(team.runtime.registry, LOCAL_ACTOR)
-    told = sentences.lines(history, history.find(Search(**asked), limit=100))
+    view = View(team.runtime.registry, LOCAL_ACTOR)
+    told = sentences.lines(view, view.find(Search(**asked), limit=100))
     return [f"{each.who} {''.join(piece.text for piece in each.pieces)}" for each in told]
 
 
@@ -168,7 +168,7 @@ def test_entries_that_cannot_be_told_are_shown_by_their_code(team):
 
 def test_who_may_read_it(team):
     with pytest.raises(Exception, match="one policy only"):
-        History(team.runtime.registry, Actor("x", "admin", (team.policy,)))
+        View(team.runtime.registry, Actor("x", "admin", (team.policy,))).find(Search())
     assert Person(team.app, "Lim", "admin", team.policy).post("/record/verify").status_code == 403
 
 

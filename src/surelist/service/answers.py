@@ -71,9 +71,8 @@ def policy(saved: SavedPolicy, candidates: int | None = None) -> models.PolicyVi
 
 def policy_file(saved: SavedPolicy, replayed: bool = False) -> models.PolicyFile:
     """A policy with its file; ``replayed`` where the request found it on record."""
-    shown, text = dict(policy(saved)), saved.saved.policy
-    shown |= {"receipt": receipt(Written(saved.entry, replayed)), "policy": json.loads(text)}
-    return models.PolicyFile.model_validate(shown)
+    written, file = receipt(Written(saved.entry, replayed)), json.loads(saved.saved.policy)
+    return view_of(models.PolicyFile, policy(saved), receipt=written, policy=file)
 
 
 def scores(made: Policy) -> list[models.ScoresView]:
@@ -110,22 +109,15 @@ def _seen(look: Look) -> str:
 
 
 _AS_RECORDED = [each for each in models.SelectionView.model_fields if each in SelectionMade.__struct_fields__]
+_OF_CHECKS = [*models.CheckView.model_fields]  # a gap is for pictures
 
 
 def selection(made: Written[SelectionMade] | Entry[SelectionMade]) -> dict[str, object]:
     """A selection, as plain values that are quick to write."""
     entry = made.entry if isinstance(made, Written) else made
-    event, replayed = entry.event, isinstance(made, Written) and made.replayed
-    return {
-        "id": entry.subject, **{name: getattr(event, name) for name in _AS_RECORDED},
-        "checks": [  # a gap is for pictures
-            {"kind": each.kind, "warns": each.warns, "message": each.message, "group": each.group}
-            for each in event.checks
-        ],
-        "receipt": {
-            "seq": entry.seq, "hash": entry.hash, "at": entry.at, "by": entry.actor, "replayed": replayed
-        },
-    }  # fmt: skip
+    known = {name: getattr(entry.event, name) for name in _AS_RECORDED}
+    known["checks"] = [{name: getattr(each, name) for name in _OF_CHECKS} for each in entry.event.checks]
+    return {"id": entry.subject, **known, "receipt": dict(receipt(made))}
 
 
 def report_html(

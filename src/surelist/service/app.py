@@ -14,6 +14,7 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -163,12 +164,8 @@ def _declare_bodies(app: FastAPI) -> None:
             for model in filter(None, read):
                 schema["paths"][route.path]["post"] |= body_of(model)
                 bodies.append(model)
-        for model in bodies:
-            described = model.model_json_schema(ref_template="#/components/schemas/{model}")
-            parts.update(described.pop("$defs", {}))
-            parts[model.__name__] = described
-        parts.pop("HTTPValidationError", None)
-        parts.pop("ValidationError", None)
+        asked: Any = [(model, "validation") for model in bodies]
+        parts |= models_json_schema(asked, ref_template="#/components/schemas/{model}")[1]["$defs"]
         _order(schema["paths"])
         return schema
 

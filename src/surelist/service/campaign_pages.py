@@ -135,7 +135,7 @@ def pool_form(ident: str, me: Maker) -> Response:
 
 def _pool_page(me: Visitor, draft: Draft, problem: SurelistError | None = None) -> Response:
     if draft.sheets:
-        return me.show("sheets.html", draft=draft, action=f"/pools/{draft.id}/sheet")
+        return me.show("sheets.html", draft=draft)
     entry = me.view.campaign(draft.campaign or "")
     draft, profile = calibrating.profile(me, draft)
     known = {role: name for role, name in entry.event.columns.items() if name in profile.names}

@@ -19,7 +19,7 @@ from surelist.service.choices import AboutList, ChosenColumns, PromiseOutcome, p
 from surelist.service.uploads import Draft, Upload
 from surelist.service.visitor import UPLOAD, Maker, Owner, Uploader, Visitor, router, send, to, visit, work
 
-ELSEWHERE = {"campaign pool": "/campaigns/pools", "collection": "/collections"}  # uploads of other stories
+PAGES = {"pool": "pools", "collection": "collections", "campaign pool": "campaigns/pools"}
 
 
 @work.post("/drafts")
@@ -48,6 +48,11 @@ def leave_sandbox(me: Maker) -> Response:
     return to("/")
 
 
+def page_of(draft: Draft) -> str:
+    """Where a person goes on with an upload."""
+    return f"/{PAGES.get(draft.kind, 'drafts')}/{draft.id}"
+
+
 def past_of(me: Visitor, ident: str) -> Draft:
     """Past decisions of this session."""
     return me.spool.draft(ident, me.owner, "past")
@@ -73,7 +78,7 @@ def choose_columns(ident: str, me: Maker) -> Response:
 
 def _columns_page(me: Visitor, draft: Draft, problems: Sequence[wizard.ShownProblem] = ()) -> Response:
     if draft.sheets:
-        return me.show("sheets.html", draft=draft, action=f"/drafts/{draft.id}/sheet")
+        return me.show("sheets.html", draft=draft)
     draft, profile = calibrating.profile(me, draft)
     chosen = draft.columns or wizard.guessed(profile)
     return me.show(
@@ -95,23 +100,14 @@ def problem_rows(ident: str, me: Maker) -> Response:
 
 
 @work.post("/drafts/{ident}/sheet")
-def choose_sheet(ident: str, me: Maker) -> Response:
-    return _take_sheet(me, past_of(me, ident), "/drafts")
-
-
-@work.post("/pools/{ident}/sheet")
-def choose_pool_sheet(ident: str, me: Owner) -> Response:
-    return _take_sheet(me, me.spool.draft(ident, me.owner, "pool", *ELSEWHERE), "/pools")
-
-
-def _take_sheet(me: Visitor, draft: Draft, page: str) -> Response:
-    sheet = str(me.form.get("sheet") or "")
+def choose_sheet(ident: str, me: Owner) -> Response:
+    draft, sheet = me.spool.draft(ident, me.owner), str(me.form.get("sheet") or "")
     if sheet not in draft.sheets:
         raise InvalidInput("sheet", "choose one of the sheets of this file.")
     place = place_of(me.form, sheet)
     upload = jobs.admit(draft.upload, me.settings, past=draft.kind == "past", place=place)
     me.spool.note(draft, upload=upload, sheets=())
-    return to(f"{page}/{draft.id}")
+    return to(page_of(draft))
 
 
 @work.get("/drafts/{ident}/promise")
@@ -239,10 +235,7 @@ def upload_pool(
 
 @work.get("/pools/{ident}")
 def pool_form(ident: str, me: Owner) -> Response:
-    draft = me.spool.draft(ident, me.owner, "pool", *ELSEWHERE)
-    if draft.kind in ELSEWHERE:
-        return to(f"{ELSEWHERE[draft.kind]}/{ident}")
-    return _pool_page(me, draft)
+    return _pool_page(me, me.spool.draft(ident, me.owner, "pool"))
 
 
 @work.post("/pools/{ident}")
@@ -276,7 +269,7 @@ def _shortlisted(
 def _pool_page(me: Visitor, draft: Draft, problem: SurelistError | None = None) -> Response:
     saved = me.view.policy(draft.policy or "")
     if draft.sheets:
-        return me.show("sheets.html", draft=draft, action=f"/pools/{draft.id}/sheet")
+        return me.show("sheets.html", draft=draft)
     draft, profile = calibrating.profile(me, draft)
     policy = saved.policy
     return show_pool(

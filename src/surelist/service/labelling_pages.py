@@ -45,7 +45,7 @@ def design_form(ident: str, me: Maker) -> Response:
 
 def _design_page(me: Visitor, draft: Draft, problem: SurelistError | None = None) -> Response:
     if draft.sheets:
-        return me.show("sheets.html", draft=draft, action=f"/pools/{draft.id}/sheet")
+        return me.show("sheets.html", draft=draft)
     draft, profile = calibrating.profile(me, draft)
     guesses = {role: profile.guesses[role] or "" for role in ("score", "id")}
     asked = labelling.DEFAULTS | (draft.typed or guesses)

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from surelist.errors import InvalidInput
 from surelist.service import answers, campaigns, jobs, labelling, policy_watch, reviewing
 from surelist.service.choices import until
+from surelist.service.drafts import page_of
 from surelist.service.record.campaigns import CampaignScreened
 from surelist.service.record.event import Entry, of_kind
 from surelist.service.record.events import SelectionMade
@@ -27,7 +28,6 @@ from surelist.service.visitor import Operator, Owner, Reviewer, Visitor, router,
 from surelist.service.worklist import FILTERS, Worklist
 
 REVIEWS = 32 << 20  # bytes of a file of reviews
-PAGES = {"pool": "pools", "collection": "collections", "campaign pool": "campaigns/pools"}
 KINDS = {"past": "past decisions", "pool": "a pool", "collection": "candidates to label",
          "campaign pool": "a pool of a campaign"}  # fmt: skip
 
@@ -176,7 +176,7 @@ def _upload(each: Draft) -> dict[str, object]:
     return {
         "id": each.id, "name": each.filename, "kind": KINDS.get(each.kind, "an upload"),
         "size": f"{max(1, size >> 10):,} KiB", "until": until(each.until),
-        "page": f"/{PAGES.get(each.kind, 'drafts')}/{each.id}",
+        "page": page_of(each),
     }  # fmt: skip
 
 

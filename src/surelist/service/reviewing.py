@@ -67,10 +67,9 @@ def about_pool(form: Mapping[str, object], draft: Draft, seconds: int, longest: 
 # -- the list
 
 
-class Spot(Struct, frozen=True):
+class Spot(Asked, frozen=True):
     """Where in a list a person is: what is shown, which page, which candidate."""
 
-    asked: Asked
     page: int | None = None
     at: int | None = None
 
@@ -78,16 +77,14 @@ class Spot(Struct, frozen=True):
     def of(query: Mapping[str, str], first: str = "open") -> Spot:
         """From an address or a form; what does not fit is left out. ``first``: what is shown unasked."""
         show = query.get("show", first)
-        asked = Asked(
+        return Spot(
             show if show in FILTERS else "open", query.get("q", "")[:200], query.get("sort", "")[:500],
-            query.get("down") == "1",
+            query.get("down") == "1", _whole(query.get("page")), _whole(query.get("at")),
         )  # fmt: skip
-        return Spot(asked, _whole(query.get("page")), _whole(query.get("at")))
 
     def query(self, **changes: object) -> str:
         """As an address; None leaves a part out."""
-        asked = self.asked
-        parts = {"show": asked.show, "q": asked.search, "sort": asked.sort, "down": "1" if asked.down else ""}
+        parts = {"show": self.show, "q": self.search, "sort": self.sort, "down": "1" if self.down else ""}
         parts |= {name: "" if value is None else str(value) for name, value in changes.items()}
         return "?" + urlencode({name: value for name, value in parts.items() if value})
 
@@ -131,7 +128,7 @@ def screen(
     work: Worklist, marks: Marks, spot: Spot, reviewer: str | None
 ) -> tuple[dict[str, object], Candidate | None]:  # fmt: skip
     """One page of the list, and the candidate whose turn it is."""
-    ranks = work.ranks(spot.asked)
+    ranks = work.ranks(spot)
     place = _place(ranks, spot.at)
     page = spot.page or (place // PAGE + 1 if place is not None else 1)
     pages = max(1, -(-len(ranks) // PAGE))
@@ -156,7 +153,7 @@ def _place(ranks: Sequence[int], rank: int | None) -> int | None:
 
 def next_after(work: Worklist, spot: Spot, rank: int) -> int | None:
     """Whose turn it is after this candidate, in the list as it is now."""
-    ranks = work.ranks(spot.asked)
+    ranks = work.ranks(spot)
     place = _place(ranks, rank)
     return ranks[place + 1] if place is not None and place + 1 < len(ranks) else None
 

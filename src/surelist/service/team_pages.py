@@ -23,7 +23,7 @@ from surelist.service.record.database import Database
 from surelist.service.record.log import Key
 from surelist.service.record.record import ROLES
 from surelist.service.record.verify import Verdict, verify
-from surelist.service.record.view import KINDS, History, NamesNow, Search, View, lines
+from surelist.service.record.view import KINDS, NamesNow, Search, View, lines
 from surelist.service.settings import MIB, Settings
 from surelist.service.visitor import Admin, Auditor, router, to, work
 from surelist.service.workers import run
@@ -177,20 +177,19 @@ def record(
     before: Annotated[int | None, Query(ge=1, le=2**62)] = None,
 ) -> Response:
     asked = Search(q[:200], kind if kind in KINDS else "", policy[:64], since[:10], until[:10])
-    history = History(me.runtime.registry, me.view.actor)
-    entries = history.find(asked, before, PAGE + 1)
+    entries = me.view.find(asked, before, PAGE + 1)
     older = None
     if len(entries) > PAGE:
         given = {"q" if name == "words" else name: value for name, value in asdict(asked).items() if value}
         older = urlencode({**given, "before": entries[PAGE - 1].seq})
     shown, hidden = entries[:PAGE], me.view.hidden(entries[:PAGE])
     return me.show(
-        "record.html", lines=lines(history, shown, hidden), older=older,
-        head=next(iter(history.find(Search(), limit=1)), None),
+        "record.html", lines=lines(me.view, shown, hidden), older=older,
+        head=next(iter(me.view.find(Search(), limit=1)), None),
         details={
             entry.seq: _details(answers.entry_facts(entry, hidden=entry.seq in hidden)) for entry in shown
         },
-        about=NamesNow(history).of(asked.policy) if asked.policy else None,
+        about=NamesNow(me.view).of(asked.policy) if asked.policy else None,
         asked=asked, before=before, kinds=KINDS,
     )  # fmt: skip
 

@@ -27,6 +27,35 @@ from surelist.service.record.marks import NO, YES
 from surelist.service.record.record import LOCAL, Actor, Outdated, Registry, SavedPolicy, Writing, policy_hash
 from surelist.service.record.reviews import Reviewing
 
+# what a person looks for: words for it, and which actions begin so
+KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "": ("everything", ()),
+    "policies": ("policies", ("policy.",)),
+    "shortlists": ("shortlists", ("selection.", "campaign.screened")),
+    "reviews": ("reviews and notes", ("reviews.", "campaign.reviewed", "note.")),
+    "campaigns": ("campaigns", ("campaign.",)),
+    "labelling": ("labelling", ("labelling.",)),
+    "looks": ("looks at past rows", ("rows.",)),
+    "team": ("team, logins and settings", ("token.", "session.", "settings.")),
+    "deleted": ("candidates deleted", ("list.",)),
+}
+_MOST_WORDS = 6
+Part = tuple[str, list[object]]  # of a condition in SQL, and its values
+
+
+class Search(Struct, frozen=True):
+    """What to look for; empty fields ask for nothing."""
+
+    words: str = ""
+    kind: str = ""
+    policy: str = ""
+    since: str = ""
+    until: str = ""
+
+    @property
+    def anything(self) -> bool:
+        return self != Search()
+
 
 class View(Campaigns, Labellings, Reviewing):
     """A registry bound to an actor: policies and selections here, the rest in what it is made of."""
@@ -189,71 +218,9 @@ class View(Campaigns, Labellings, Reviewing):
         self.actor.require_all_policies()
         return self.registry.entries(limit=limit, before=before)
 
-    def looks(self, rows: str, file: str) -> list[Look]:
-        """What was asked before of these rows (by their fingerprint) or of this file, oldest first."""
-        self.actor.require_all_policies()
-        part = self.registry.database.json_text("file")
-        entries: list[Entry[events.RowsLooked]] = self.registry.select(
-            "WHERE seq IN (SELECT seq FROM log WHERE action = 'rows.looked' AND subject IN (?, ?) "
-            f"UNION SELECT seq FROM log WHERE action = 'rows.looked' AND {part} = ?) ORDER BY seq",
-            [rows, file, file],
-        )
-        return [Look(each.seq, each.at, each.event.how, each.event.asked) for each in entries]
-
-    def record_look(self, rows: Sequence[str], file: str, how: str, question: Question) -> tuple[Look, ...]:
-        """Put on record that these rows were looked at; returns earlier looks with another question.
-
-        Rows with several scores have a fingerprint, and a look, for each. The same request again under the
-        same idempotency key is the same look.
-        """
-        key, known = self.key, {look.seq: look for each in rows for look in self.looks(each, file)}
-        event = events.RowsLooked(how=how, file=file, asked=question)
-        for number, each in enumerate(rows):
-            nth = f" {number}" if number else ""
-            again = Key(f"{key.name} (look{nth})", key.request) if key is not None else None
-            self.registry.append(self.actor.name, each, event, key=again).result()
-        return tuple(known[seq] for seq in sorted(known) if known[seq].asked != question)
-
-
-# what a person looks for: words for it, and which actions begin so
-KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "": ("everything", ()),
-    "policies": ("policies", ("policy.",)),
-    "shortlists": ("shortlists", ("selection.", "campaign.screened")),
-    "reviews": ("reviews and notes", ("reviews.", "campaign.reviewed", "note.")),
-    "campaigns": ("campaigns", ("campaign.",)),
-    "labelling": ("labelling", ("labelling.",)),
-    "looks": ("looks at past rows", ("rows.",)),
-    "team": ("team, logins and settings", ("token.", "session.", "settings.")),
-    "deleted": ("candidates deleted", ("list.",)),
-}
-_MOST_WORDS = 6
-Part = tuple[str, list[object]]  # of a condition in SQL, and its values
-
-
-class Search(Struct, frozen=True):
-    """What to look for; empty fields ask for nothing."""
-
-    words: str = ""
-    kind: str = ""
-    policy: str = ""
-    since: str = ""
-    until: str = ""
-
-    @property
-    def anything(self) -> bool:
-        return self != Search()
-
-
-class History:
-    """Reading the whole log."""
-
-    def __init__(self, registry: Registry, actor: Actor) -> None:
-        actor.require_all_policies()
-        self.registry = registry
-
     def find(self, asked: Search, before: int | None = None, limit: int = 50) -> list[Entry[Event]]:
-        """Entries that fit, newest first."""
+        """Entries of the whole record that fit, newest first."""
+        self.actor.require_all_policies()
         beginnings = KINDS.get(asked.kind, KINDS[""])[1]
         since, until = _day(asked.since), _day(asked.until)
         made = f"action = 'selection.made' AND {self.registry.database.json_text('policy')} = ?"
@@ -286,20 +253,43 @@ class History:
         own = _any([f"lower(actor) {like}", f"subject {like}", f"action {like}", f"subject IN ({subjects})"])
         return own, [f"%{escaped}%", f"{escaped}%", f"{escaped}%", f"%{escaped}%"]
 
-    def marks(self, entries: Sequence[Entry[Event]]) -> dict[int, dict[int, int]]:
-        """How many candidates each entry marked with which code (``marks``)."""
-        numbers = [entry.seq for entry in entries if entry.action == events.ReviewsReceived.action]
-        if not numbers:
-            return {}
-        slots = ", ".join("?" * len(numbers))
-        rows = self.registry.database.read(
-            f"SELECT seq, qualified, count(*) FROM reviews WHERE seq IN ({slots}) GROUP BY seq, qualified",
-            numbers,
+    def looks(self, rows: str, file: str) -> list[Look]:
+        """What was asked before of these rows (by their fingerprint) or of this file, oldest first."""
+        self.actor.require_all_policies()
+        part = self.registry.database.json_text("file")
+        entries: list[Entry[events.RowsLooked]] = self.registry.select(
+            "WHERE seq IN (SELECT seq FROM log WHERE action = 'rows.looked' AND subject IN (?, ?) "
+            f"UNION SELECT seq FROM log WHERE action = 'rows.looked' AND {part} = ?) ORDER BY seq",
+            [rows, file, file],
         )
-        found: dict[int, dict[int, int]] = {}
-        for seq, code, count in rows:
-            found.setdefault(int(seq), {})[int(code)] = int(count)
-        return found
+        return [Look(each.seq, each.at, each.event.how, each.event.asked) for each in entries]
+
+    def record_look(self, rows: Sequence[str], file: str, how: str, question: Question) -> tuple[Look, ...]:
+        """Put on record that these rows were looked at; returns earlier looks with another question.
+
+        Rows with several scores have a fingerprint, and a look, for each. The same request again under the
+        same idempotency key is the same look.
+        """
+        key, known = self.key, {look.seq: look for each in rows for look in self.looks(each, file)}
+        event = events.RowsLooked(how=how, file=file, asked=question)
+        for number, each in enumerate(rows):
+            nth = f" {number}" if number else ""
+            again = Key(f"{key.name} (look{nth})", key.request) if key is not None else None
+            self.registry.append(self.actor.name, each, event, key=again).result()
+        return tuple(known[seq] for seq in sorted(known) if known[seq].asked != question)
+
+
+def _marked(view: View, entries: Sequence[Entry[Event]]) -> dict[int, dict[int, int]]:
+    """How many candidates each entry marked with which code (``marks``)."""
+    numbers = [entry.seq for entry in entries if entry.action == events.ReviewsReceived.action]
+    if not numbers:
+        return {}
+    slots = ", ".join("?" * len(numbers))
+    sql = f"SELECT seq, qualified, count(*) FROM reviews WHERE seq IN ({slots}) GROUP BY seq, qualified"
+    found: dict[int, dict[int, int]] = {}
+    for seq, code, count in view.registry.database.read(sql, numbers):
+        found.setdefault(int(seq), {})[int(code)] = int(count)
+    return found
 
 
 def _naming() -> list[type[Event]]:
@@ -329,8 +319,8 @@ class ToldEntry(NamedTuple):
 class NamesNow:
     """What things are called now, each asked of the record once."""
 
-    def __init__(self, history: History, marks: Mapping[int, Mapping[int, int]] | None = None) -> None:
-        self._newest, self._marks = cache(history.registry.newest), marks or {}
+    def __init__(self, view: View, marks: Mapping[int, Mapping[int, int]] | None = None) -> None:
+        self._newest, self._marks = cache(view.registry.newest), marks or {}
 
     def of(self, subject: str) -> Piece:
         """A policy, a shortlist, a labelling, a campaign or a pool of one, a token."""
@@ -345,12 +335,12 @@ class NamesNow:
         return self._marks.get(seq, {})
 
 
-def lines(history: History, entries: Sequence[Entry[Event]], hidden: Collection[int] = ()) -> list[ToldEntry]:
+def lines(view: View, entries: Sequence[Entry[Event]], hidden: Collection[int] = ()) -> list[ToldEntry]:
     """The sentences of these entries; how candidates were marked is not told of those ``hidden``."""
-    marks = history.marks(entries)
+    marks = _marked(view, entries)
     for seq in marks.keys() & set(hidden):
         marks[seq] = {code: many for code, many in marks[seq].items() if code not in (YES, NO)}
-    names = NamesNow(history, marks)
+    names = NamesNow(view, marks)
     return [_told(entry, names) for entry in entries]
 
 
