@@ -126,7 +126,6 @@ def test_a_campaign_by_page_is_the_campaign_of_the_library(team):
     assert state["sentence"] == mine.monitor.in_a_sentence()
     assert state["spent"] == pytest.approx(0.15)
     page = team.ann.get(address).text
-    assert "Threshold over time" in page
     assert "List length over time" in page
     assert "Next update after 2 more pools" in page
     for name in ("Day 1", "Day 4"):

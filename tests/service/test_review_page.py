@@ -211,7 +211,7 @@ def test_a_campaign_from_start_to_update(look, server, tmp_path):
     page.goto(where)
     page.get_by_role("button", name="Update the threshold").click()
     page.wait_for_url("**#history")
-    assert "Threshold over time" in page.inner_html("#history")
+    assert "List length over time" in page.inner_html("#history")
     look.check("campaign-updated")
     page.goto(server.url + "/campaigns")
     look.check("campaigns")

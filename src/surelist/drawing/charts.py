@@ -61,7 +61,9 @@ def guarantee_chart(
     parts = [axes(frame, X_TITLE, axis or y_title)]
     for line in lines:
         points = [(frame.x(x), frame.y(y), x, y) for x, y in zip(line.x, line.y, strict=True)]
-        path = f"M{frame.x(0):.1f} {frame.y(0):.1f}{_stepped(points, frame.x(frame.x_max))}"
+        end = f"H{frame.x(frame.x_max):.1f}" if points else ""
+        steps = "".join(f"H{x:.1f}V{y:.1f}" for x, y, *_ in points)
+        path = f"M{frame.x(0):.1f} {frame.y(0):.1f}{steps}{end}"
         said = _read_out(line.name, X_TITLE, y_title, points)
         parts.append(f'<path class="line line-{line.style}" d="{path}" {said}/>')
     parts += [
@@ -144,37 +146,15 @@ def logarithmic_chart(
 def _connected(
     points: Sequence[tuple[float, ...]], pools: Sequence[tuple[float, ...]], x_title: str, y_title: str
 ) -> str:
-    """A line through all points, with a dot for each pool unless they are many."""
+    """A line through all points, with a dot for each pool unless they are many; its value is shown when it
+    is pointed at."""
     path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y, *_ in points)
-    dots = _dots(pools, 3) if len(points) <= 60 else ""
+    dots = "".join(
+        f'<circle class="mark" cx="{x:.1f}" cy="{y:.1f}" r="4"><title>{number(value, 3)}</title></circle>'
+        for x, y, _, value in (pools if len(points) <= 60 else ())
+    )
     said = _read_out(y_title, x_title, y_title, points)
     return f'<path class="line line-a" d="{path}" {said}/>{dots}{POINTER}'
-
-
-def step_chart(
-    changes: Sequence[tuple[float, float]], end: float, *, name: str, title: str, x_title: str, y_title: str
-) -> str:
-    """A value that holds until the next one comes; values may lie anywhere.
-
-    ``changes`` are (after how many pools, the value from then on); the last one holds up to ``end``.
-    """
-    values = sorted({value for _, value in changes})
-    margin = 0.1 * (values[-1] - values[0]) or max(abs(values[-1]), 1e-9) / 10
-    low, high = values[0] - margin, values[-1] + margin
-    frame = Frame(max(end, 1), high - low)
-    points = [(frame.x(at), frame.y(value - low), at, value) for at, value in changes]
-    parts = [axes(frame, x_title, y_title, y_ticks=False, whole=True)]
-    for value in values if len(values) <= 6 else (values[0], values[-1]):
-        y = frame.y(value - low)
-        parts.append(_across(y) + f'<text class="tick" x="{LEFT + 6}" y="{y - 6:.1f}">{number(value)}</text>')
-    path = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
-    path += _stepped(points[1:], frame.x(frame.x_max)) or f"H{frame.x(frame.x_max):.1f}"
-    said = _read_out(y_title, x_title, y_title, points)
-    parts += [f'<path class="line line-a" d="{path}" {said}/>', _dots(points, 4), POINTER]
-    spoken = "; ".join(
-        f"{number(value)} after {at:,.0f} {'pool' if at == 1 else 'pools'}" for at, value in changes
-    )
-    return svg(name, title, f"{y_title}: {spoken}.", parts)
 
 
 def _spoken(line: Line) -> str:
@@ -184,11 +164,6 @@ def _spoken(line: Line) -> str:
     spots = ", ".join(f"{number(line.y[i], 3)} on a list of {number(line.x[i], 3)}" for i in shown)
     marked = "" if line.ring is None else f", marked at {number(line.ring[1], 3)} on {about(line.ring[0])}"
     return f"{line.name}: {spots}{marked}"
-
-
-def _stepped(points: Sequence[tuple[float, ...]], end: float) -> str:
-    """A step function: each value holds until the next one comes."""
-    return "".join(f"H{x:.1f}V{y:.1f}" for x, y, *_ in points) + f"H{end:.1f}" * bool(points)
 
 
 def _read_out(name: str, x_title: str, y_title: str, points: Sequence[tuple[float, ...]]) -> str:
@@ -225,20 +200,7 @@ def axes(
 def _ruled(y: float, text: str, style: str = "grid") -> str:
     """A line across the picture, with its value beside the axis."""
     beside = f'<text class="tick" x="{LEFT - 8}" y="{y:.1f}" dy=".35em" text-anchor="end">{text}</text>'
-    return _across(y, style) + beside
-
-
-def _across(y: float, style: str = "grid") -> str:
-    return f'<line class="{style}" x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>'
-
-
-def _dots(points: Sequence[tuple[float, ...]], digits: int) -> str:
-    """Points with their values, shown when they are pointed at."""
-    return "".join(
-        f'<circle class="mark" cx="{x:.1f}" cy="{y:.1f}" r="4">'
-        f"<title>{number(value, digits)}</title></circle>"
-        for x, y, _, value in points
-    )
+    return f'<line class="{style}" x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>{beside}'
 
 
 def _ticks(largest: float, whole: bool = False) -> list[float]:

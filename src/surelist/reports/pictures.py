@@ -147,14 +147,6 @@ def drifts(gaps: Sequence[float]) -> str:
     )  # fmt: skip
 
 
-def thresholds(changes: Sequence[tuple[float, float]], pools: int) -> str:
-    """The threshold of a campaign: after how many pools it changed, and to what."""
-    return charts.step_chart(
-        changes, pools, name="thresholds", title="Threshold over time",
-        x_title="Pools in the order of screening", y_title="Listed from score",
-    )  # fmt: skip
-
-
 def curves(named: Sequence[tuple[str, RowsEvidence, tuple[float, float] | None]]) -> str:
     """The guarantee curves of several policies in one picture, per 100 candidates."""
     lines = []

@@ -81,11 +81,13 @@ def show_campaign(ident: str, me: Auditor) -> Response:
     pools = _pools(me.view, me.spool, now)
     updates: list[Entry[events.CampaignStarted | events.CampaignUpdated]] = [now.entry]
     updates += of_kind(now.steps, events.CampaignUpdated)
+    made = [each["made"] for each in pools if each["made"].candidates]
+    shares = [100 * each.shortlisted / each.candidates for each in made]
     return me.show(
         "campaign.html", entry=now.entry, facts=now.begun, now=now.after, steps=len(now.steps),
         withdrawn=now.withdrawn, pools=pools[::-1], open=[each for each in pools if not each["finished"]],
         updates=updates, viewer=me.view.actor.role == "viewer",
-        pictures=_pictures(updates, [each["made"] for each in pools]),
+        lengths=pictures.lengths(shares) if len(shares) > 1 else None,
     )  # fmt: skip
 
 
@@ -105,20 +107,6 @@ def _pools(view: View, spool: Spool, now: campaigns.Standing) -> list[dict[str, 
             "until": until(kept.until) if kept else None,
         })  # fmt: skip
     return lines
-
-
-def _pictures(
-    updates: list[Entry[events.CampaignStarted | events.CampaignUpdated]],
-    pools: list[events.CampaignScreened],
-) -> dict[str, str | None]:
-    """List length and threshold by pool, once there is something to compare."""
-    shares = [100 * each.shortlisted / each.candidates for each in pools if each.candidates]
-    after = [each.event.after for each in updates]
-    values = [(float(each.pools), each.threshold) for each in after if each.threshold is not None]
-    return {
-        "lengths": pictures.lengths(shares) if len(shares) > 1 else None,
-        "thresholds": pictures.thresholds(values, len(pools)) if values and len(pools) > 1 else None,
-    }
 
 
 @work.post("/campaigns/{ident}/pool")

@@ -91,7 +91,6 @@ class Decision(Struct, frozen=True):
 
 
 SHAPE_DIGIT, SHAPE_ZERO = "[0-9]", f"^{_BLANK}{_SIGN}0[.,]"
-WHOLE = f"^{_BLANK}[+-]?[0-9]*{_BLANK}$"
 _EITHER = re.compile(f"^{_SIGN}9{{1,3}}([.,])999$")
 _PLAIN = re.compile(NumberStyle().pattern)
 _STYLES = [
@@ -115,11 +114,6 @@ def shapes_of(texts: Iterable[object]) -> dict[Shape, Seen]:
             shape = shape_of(text)
             shapes[shape] = Seen(shapes[shape].count + 1 if shape in shapes else 1, text)
     return shapes
-
-
-def all_whole(texts: list[str]) -> bool:
-    """Whether a sample holds whole numbers only, written plainly."""
-    return bool(texts) and all(re.match(WHOLE, text) for text in texts)
 
 
 def is_clearly_plain(texts: list[str]) -> bool:

@@ -154,19 +154,13 @@ def _decide(table: Table, column: str) -> Decision:
             return Decision(NumberStyle())
         sample = [str(row[0]) for row in _fetch(table, table.frame.select(column).head(SAMPLE)) if row[0]]
         sample = [text for text in sample if text.strip()]
-        if numbers.is_clearly_plain(sample) or (numbers.all_whole(sample) and _all_whole(table, column)):
+        if numbers.is_clearly_plain(sample):
             return Decision(NumberStyle())
     try:
         return numbers.decide(_shapes(table, column), mark)
     except Ambiguous as fact:
         ask = "" if "percent" in str(fact) else DECIMAL
         raise InvalidInput(f"column {column!r}", f"{fact}.", remedy=ask) from None
-
-
-def _all_whole(table: Table, column: str) -> bool:
-    """Whether a column holds nothing but whole numbers: a cheaper pass than looking at every shape."""
-    others = table.frame.select(column).filter(~nw.col(column).str.contains(numbers.WHOLE)).head(1)
-    return not _fetch(table, others)
 
 
 def _shapes(table: Table, column: str) -> dict[Shape, Seen]:
