@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -48,18 +50,19 @@ def _parameter(field: Schema) -> Schema:
 
 
 def _field(name: str, schema: Schema, needed: bool) -> Schema:
-    return {
-        "name": name, "kind": _kind(schema), "shape": _named(schema), "needed": needed,
-        "default": schema.get("default"), "says": schema.get("description", ""), "where": "",
-    }  # fmt: skip
+    says, default = schema.get("description", ""), schema.get("default")
+    return {"name": name, **_kind_of(schema), "needed": needed, "default": default, "says": says, "where": ""}
 
 
 def _contents(part: Schema) -> list[Schema]:
     contents = part.get("content", {})
-    return [
-        {"type": kind, "kind": _kind(each.get("schema", {})), "shape": _named(each.get("schema", {}))}
-        for kind, each in contents.items()
-    ]
+    return [{"type": kind, **_kind_of(each.get("schema", {}))} for kind, each in contents.items()]
+
+
+def _kind_of(schema: Schema) -> Schema:
+    """A type in words, and the shape that it names, also inside a list."""
+    named = re.search(f'"{SHAPES}(\\w+)"', json.dumps(schema))
+    return {"kind": _kind(schema), "shape": named and named[1]}
 
 
 def _kind(schema: Schema) -> str:
@@ -79,14 +82,3 @@ def _kind(schema: Schema) -> str:
     word: str = "file" if schema.get("format") == "binary" else KINDS.get(kind, kind)
     limits = [f"{said} {schema[name]}" for name, said in LIMITS.items() if name in schema]
     return ", ".join([word, *limits])
-
-
-def _named(schema: object) -> str | None:
-    """The shape that a type names, also inside a list."""
-    if isinstance(schema, Mapping):
-        if "$ref" in schema:
-            return str(schema["$ref"]).removeprefix(SHAPES)
-        schema = list(schema.values())
-    if isinstance(schema, list):
-        return next((found for each in schema if (found := _named(each))), None)
-    return None

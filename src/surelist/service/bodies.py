@@ -263,17 +263,12 @@ async def select(request: Request) -> Response:
     file, entry = done.file.path, done.written.entry
     if asked.format == "spreadsheet":
         file = await runtime.work(jobs.escaped, file)
+    known = {"Selection": entry.subject, "Receipt": entry.receipt, "Result-SHA256": entry.event.result_sha256}
     return FileResponse(
-        file,
-        media_type=MEDIA_TYPES[done.file.format],
-        filename=f"shortlist.{done.file.format}",
-        headers={
-            "Surelist-Selection": entry.subject,
-            "Surelist-Receipt": entry.receipt,
-            "Surelist-Result-SHA256": entry.event.result_sha256,
-        },
+        file, media_type=MEDIA_TYPES[done.file.format], filename=f"shortlist.{done.file.format}",
+        headers={f"Surelist-{name}": value for name, value in known.items()},
         background=BackgroundTask(file.unlink, missing_ok=True),
-    )
+    )  # fmt: skip
 
 
 async def _select_rows(request: Request, runtime: Runtime, view: View, asked: SelectionRequest) -> Response:
@@ -293,7 +288,6 @@ async def _select_rows(request: Request, runtime: Runtime, view: View, asked: Se
         written = await runtime.read(policy_watch.record_watched, view, ident, event)
     else:
         written = await runtime.written(view.record_selection(ident, event))
-    jobs.count_selection(runtime, event)
     answer = {"selection": answers.selection(written), "shortlist": msgspec.Raw(shortlist)}
     if lists is not None:
         answer["triage"] = lists

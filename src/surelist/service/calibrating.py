@@ -77,7 +77,6 @@ def certify(
     )  # fmt: skip
     looks = me.view.record_look(rows, upload.sha256, how, request.question())
     if isinstance(outcome, NotCertifiable):
-        me.runtime.metrics.refused.inc()
         raise outcome
     saved = PolicySaved(
         name=name, policy=policy_file.dumps(outcome.policy), rows_sha256=upload.sha256,

@@ -21,9 +21,8 @@ from surelist.service.models import FileOptions, Name, Number, PastOptions, Rece
 from surelist.service.record import campaigns as events
 from surelist.service.record.event import Entry, of_kind
 from surelist.service.record.view import View
-from surelist.service.uploads import Draft, Spool, list_of
+from surelist.service.uploads import Draft, Spool
 from surelist.service.visitor import UPLOAD, Auditor, Maker, Uploader, Visitor, router, send, to, visit, work
-from surelist.service.worklist import Worklist
 
 
 @router.get("/campaigns")
@@ -296,21 +295,13 @@ def screen_pool(
     seconds = reviewing.keep_of(options.keep, call.settings)
     about = AboutList(options.name, options.note, kept_until=until(time.time() + seconds))
     made = campaigns.screen(call, campaign, upload, columns, about, seconds).entry
-    listed, drawn = _to_review(call.spool, made.subject)
+    kept = reviewing.known_list(call.spool, made.subject)
     return answers.view_of(
-        ScreenedView, made.event, pool=made.subject, shortlist=listed, audit=drawn,
+        ScreenedView, made.event, pool=made.subject,
+        shortlist=[name for name in kept.ranks if name not in kept.audited],
+        audit=[name for name in kept.ranks if name in kept.audited],
         receipt=answers.receipt(made), campaign=where_it_stands(campaign, call),
     )  # fmt: skip
-
-
-def _to_review(spool: Spool, pool: str) -> tuple[list[str], list[str]]:
-    """Who is to be reviewed of a pool, by id and the best score first: its list, and those drawn besides."""
-    kept = spool.result(pool)
-    if kept is None:
-        return [], []
-    with Worklist(list_of(kept.upload)) as work:
-        names = list(work.ranked())
-        return names[: work.listed], names[work.listed :]
 
 
 @api.router.post("/campaigns/{campaign}/pools/{pool}/reviews", status_code=201)

@@ -18,11 +18,11 @@ from surelist.promises import kinds
 from surelist.promises.grammar import one_target
 from surelist.promises.kinds.counts import CountPromise
 from surelist.reports.evidence import Question
-from surelist.service import policy_watch, worklist
+from surelist.service import policy_watch, reviewing, worklist
 from surelist.service.calibrating import Past
 from surelist.service.choices import AboutList, ChosenColumns
 from surelist.service.errors import Conflict
-from surelist.service.jobs import count_selection, list_path, made_upload, new_id, passing
+from surelist.service.jobs import list_path, made_upload, new_id, passing
 from surelist.service.promise_form import FieldError, number_in, share_in
 from surelist.service.record import campaigns as record
 from surelist.service.record.event import Entry, of_kind
@@ -32,7 +32,6 @@ from surelist.service.record.view import View
 from surelist.service.runtime import Session, once
 from surelist.service.uploads import Upload, list_of, removing
 from surelist.service.workers import run
-from surelist.service.worklist import Worklist
 from surelist.workflows import campaign_record as steps, summaries as workflow_facts
 from surelist.workflows.campaign_record import CampaignStatus
 
@@ -117,7 +116,6 @@ def start(
     question = Question({"everyone": terms.target.describe()}, terms.alpha, "campaign")
     looks = me.view.record_look((rows,), past.upload.sha256, "campaign", question)
     if isinstance(begun, NotCertifiable):
-        me.runtime.metrics.refused.inc()
         raise begun
     event = record.CampaignStarted(
         name=about.name, note=about.note, file=past.upload.name, rows_sha256=past.upload.sha256,
@@ -216,7 +214,6 @@ def screen(
         raise
     if written.replayed:  # sent twice at once, and the other pool counts
         me.spool.drop(subject)
-    count_selection(me.runtime, written.entry.event)
     return written
 
 
@@ -247,29 +244,21 @@ def finish(me: Session, pool: str, *, missing: bool) -> Written[record.CampaignR
     """End the reviews of a pool: they count from now on, and may raise the alarm."""
     view = me.view
     made, marks = view.registry.one(record.CampaignScreened, pool, "pool").event, view.marks(pool)
-    now, ranks, until = Standing(view, made.campaign), _ranks(me, pool), marks.seq
-    outcomes = {name: known for name, known in marks.outcomes().items() if name in ranks}
+    now, known, until = Standing(view, made.campaign), reviewing.known_list(me.spool, pool), marks.seq
+    if not known.kept:  # nobody's rank is known any more
+        view.forget_list(pool, "its time was up").result()
+    outcomes = {name: each for name, each in marks.outcomes().items() if name in known.ranks}
     policy_watch.require_complete(
         marks.counts()["split"], made.to_review - len(outcomes), missing,
         "they then count as not qualified when the threshold is updated, and as qualified in the alarm",
     )  # fmt: skip
     labels = ["?"] * made.to_review
     for name, qualified in outcomes.items():
-        labels[ranks[name] - 1] = "1" if qualified else "0"
+        labels[known.ranks[name] - 1] = "1" if qualified else "0"
     event = record.CampaignReviewed(
         campaign=made.campaign, pool=made.pool, labels="".join(labels), after=now.after
     )
     return now.add(pool, event, until)
-
-
-def _ranks(me: Session, pool: str) -> dict[str, int]:
-    """The rank of each listed candidate; nobody's where the list is no longer kept, which goes on record."""
-    kept = me.spool.result(pool)
-    if kept is not None and list_of(kept.upload).exists():
-        with Worklist(list_of(kept.upload)) as work:
-            return work.ranked()
-    me.view.forget_list(pool, "its time was up").result()
-    return {}
 
 
 @once

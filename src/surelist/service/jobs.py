@@ -29,7 +29,7 @@ from surelist.service import policy_watch, reviewing, worklist
 from surelist.service.choices import AboutList, ChosenColumns
 from surelist.service.errors import NotFound, TooLarge, TooMuchWork
 from surelist.service.record.campaigns import CampaignScreened
-from surelist.service.record.events import Listed, SelectionMade
+from surelist.service.record.events import SelectionMade
 from surelist.service.record.log import Written
 from surelist.service.runtime import Runtime, Session
 from surelist.service.sent_rows import SentRows
@@ -191,7 +191,6 @@ def select_file(
             written = policy_watch.record_watched(view, new_id(), made)
         else:
             written = view.record_selection(new_id(), made).result()
-    count_selection(me.runtime, written.entry.event)
     return Shortlisted(written, replace(result, origin=upload.origin), read.decimal)
 
 
@@ -258,11 +257,6 @@ def select_rows(
 def escaped(path: Path) -> Path:
     """A CSV file made safe for spreadsheets, with the separator it has."""
     return run(escape_file, path, workflows.delimiter_in(str(path)))
-
-
-def count_selection(runtime: Runtime, made: Listed) -> None:
-    runtime.metrics.candidates.inc(made.candidates)
-    runtime.metrics.shortlisted.inc(made.shortlisted)
 
 
 def new_id() -> str:

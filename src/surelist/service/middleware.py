@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import json
 import socket
 import sys
 import time
@@ -20,6 +19,7 @@ import uvicorn
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -63,9 +63,6 @@ class Metrics:
         self.seconds = Histogram(
             "surelist_request_seconds", "Duration by route", ["route"], registry=self.registry
         )
-        self.candidates = Counter("surelist_candidates", "Candidates of all pools", registry=self.registry)
-        self.shortlisted = Counter("surelist_shortlisted", "Candidates shortlisted", registry=self.registry)
-        self.refused = Counter("surelist_not_certifiable", "Promises not made", registry=self.registry)
 
 
 class Body:
@@ -158,7 +155,7 @@ class Guard:
         except Exception as error:
             if answered:
                 raise
-            await _refuse(error, answer)
+            await _refuse(error, scope, receive, answer)
         finally:
             self._active -= 1
             body.release()
@@ -191,16 +188,12 @@ class Guard:
         return chosen
 
 
-async def _refuse(error: Exception, send: Send) -> None:
+async def _refuse(error: Exception, scope: Scope, receive: Receive, send: Send) -> None:
     """The last resort, in the one JSON shape."""
     answer = as_answer(error)
-    body = json.dumps({"error": error_body(answer)}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    headers += [(k.lower().encode(), v.encode()) for k, v in headers_of(answer).items()]
-    if isinstance(answer, (TooLarge, TooSlow)):
-        headers.append((b"connection", b"close"))
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    closing = {"Connection": "close"} if isinstance(answer, (TooLarge, TooSlow)) else {}
+    headers = headers_of(answer) | closing
+    await JSONResponse({"error": error_body(answer)}, answer.status, headers)(scope, receive, send)
 
 
 HEADER_SECONDS = 10

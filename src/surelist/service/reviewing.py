@@ -108,8 +108,9 @@ def opened(
 
 
 class KnownList(Struct, frozen=True):
-    """What is known of those to be reviewed, as long as their list is kept: groups, and the audit."""
+    """What is known of those to be reviewed, as long as their list is kept: ranks, groups, and the audit."""
 
+    ranks: Mapping[str, int] = field(default_factory=dict)
     groups: Mapping[str, str] = field(default_factory=dict)
     audited: frozenset[str] = frozenset()
     kept: bool = False
@@ -121,7 +122,7 @@ def known_list(spool: Spool, ident: str) -> KnownList:
     if kept is None or not list_of(kept.upload).exists():
         return KnownList()
     with Worklist(list_of(kept.upload)) as work:
-        return KnownList(work.groups(), work.audited(), kept=True)
+        return KnownList(work.ranked(), work.groups(), work.audited(), kept=True)
 
 
 def screen(

@@ -14,7 +14,7 @@ from msgspec.structs import asdict
 from starlette.datastructures import FormData
 from starlette.responses import Response
 
-from surelist._numerals import count, duration
+from surelist._numerals import count
 from surelist.errors import InvalidInput
 from surelist.service import answers
 from surelist.service.record import access, live_settings
@@ -24,7 +24,7 @@ from surelist.service.record.log import Key
 from surelist.service.record.record import ROLES
 from surelist.service.record.verify import Verdict, verify
 from surelist.service.record.view import KINDS, NamesNow, Search, View, lines
-from surelist.service.settings import MIB, Settings
+from surelist.service.settings import Settings
 from surelist.service.visitor import Admin, Auditor, router, to, work
 from surelist.service.workers import run
 
@@ -49,8 +49,12 @@ TIMES: dict[str, tuple[str, str, tuple[int, ...]]] = {
 
 @router.get("/team")
 def team(me: Admin) -> Response:
+    policies, tokens = me.view.policy_names(), access.list_tokens(me.view.registry)
+    begun = me.view.registry.latest(SessionBegun, [token.id for token in tokens])
+    logins = {ident: entry.at for ident, entry in begun.items()}
     return me.show(
-        "team.html", **_described(me.view), may=MAY, settings=settings_in_words(me.settings),
+        "team.html", people=[_person(each, me.view, logins, policies) for each in tokens if each.usable],
+        gone=[each for each in tokens if not each.usable], policies=policies, roles=ROLES, may=MAY,
         once=secrets.token_hex(16), kept_for=times(me.settings),
     )  # fmt: skip
 
@@ -90,11 +94,13 @@ def choose(me: Admin) -> Response:
 
 
 def times(settings: Settings) -> list[dict[str, object]]:
-    """For how long things are kept: what a person can choose from, the value in force among it."""
+    """For how long things are kept: what a person can choose from, the value in force among it; or the option
+    of ``surelist serve`` that fixes it."""
     return [
-        {"name": name, "words": words, "hint": hint, "now": getattr(settings, name),
-         "choices": sorted({*offered, getattr(settings, name)})}
-        for name, (words, hint, offered) in TIMES.items() if name not in settings.fixed
+        {"name": name, "words": words, "hint": hint, "now": (now := getattr(settings, name)),
+         "choices": sorted({*offered, now}),
+         "fixed": f"--{name.replace('_', '-')}" if name in settings.fixed else None}
+        for name, (words, hint, offered) in TIMES.items()
     ]  # fmt: skip
 
 
@@ -118,46 +124,12 @@ def _days(text: str) -> int | None:
     return int(text)
 
 
-def _described(view: View) -> dict[str, object]:
-    policies, tokens = view.policy_names(), access.list_tokens(view.registry)
-    begun = view.registry.latest(SessionBegun, [token.id for token in tokens])
-    logins = {ident: entry.at for ident, entry in begun.items()}
-    return {
-        "people": [_person(each, view, logins, policies) for each in tokens if each.usable],
-        "gone": [_person(each, view, logins, policies) for each in tokens if not each.usable],
-        "policies": policies, "roles": ROLES,
-    }  # fmt: skip
-
-
 def _person(token: Token, view: View, logins: dict[str, str], policies: dict[str, str]) -> dict[str, object]:
     theirs = {each: policies.get(each, each[:12]) for each in token.policies or ()}
     return {
         "token": token, "only": theirs, "policies": policies | theirs, "login": logins.get(token.id),
         "me": view.actor.name == f"{token.name} ({token.id})",
     }  # fmt: skip
-
-
-def settings_in_words(settings: Settings) -> list[tuple[str, str, str]]:
-    """How the service was started: what, how much, and the option of ``surelist serve`` that says so."""
-    hours = settings.session_life / 3600
-    kind = "PostgreSQL" if settings.database.startswith(("postgresql:", "postgres:")) else "SQLite, one file"
-    kept = [
-        (TIMES[name][0], duration(getattr(settings, name)), f"--{name.replace('_', '-')}")
-        for name in TIMES if name in settings.fixed
-    ]  # fmt: skip
-    return [
-        (
-            "Login",
-            "asked of everyone" if settings.login else "none: whoever is at this machine is admin",
-            "--login",
-        ),
-        ("A session ends after", f"{hours:g} hours", ""),
-        ("Record", kind, "--database"),
-        *kept,
-        ("Largest upload", f"{settings.max_upload // MIB:,} MiB", "--max-upload"),
-        ("Longest work on one request", duration(settings.work_seconds), "--work-seconds"),
-        ("Cookies by https only", "yes" if settings.https else "no", "--https"),
-    ]
 
 
 PAGE = 50

@@ -64,18 +64,6 @@ SUBJECT = "settings"
 NAMES = LiveSettings.__struct_fields__
 
 
-def checked(values: Mapping[str, object]) -> LiveSettings:
-    """The values of settings as they may be, numbers also as text; raises at the first that may not."""
-    for name, value in values.items():
-        if name not in NAMES:
-            raise InvalidInput("settings", f"there is none named {name[:40]!r} that a page changes.")
-        try:
-            msgspec.convert(value, Seconds, strict=False)
-        except msgspec.ValidationError:
-            raise InvalidInput(name, expected=f"0 to {LONGEST_KEEP:,} seconds", got=repr(value)) from None
-    return msgspec.convert(values, LiveSettings, strict=False)
-
-
 def latest(log: Log) -> LiveSettings:
     """What was chosen last; nothing where nobody ever did."""
     last = log.newest(SettingsChanged, subject=SUBJECT)
@@ -83,9 +71,13 @@ def latest(log: Log) -> LiveSettings:
 
 
 def change(book: Bound, before: Mapping[str, object], values: Mapping[str, object]) -> None:
-    """Put new values on record; nothing where they are what they were."""
+    """Put new values on record, numbers also as text; nothing where they are what they were."""
     book.may("admin")
-    was = msgspec.convert({name: before[name] for name in values}, LiveSettings)
-    event = SettingsChanged(settings=checked(values), before=was)
-    if event.settings != event.before:
-        book.append(SUBJECT, event, role="admin").result()
+    for name, value in values.items():
+        try:
+            msgspec.convert(value, Seconds, strict=False)
+        except msgspec.ValidationError:
+            raise InvalidInput(name, expected=f"0 to {LONGEST_KEEP:,} seconds", got=repr(value)) from None
+    now, was = (msgspec.convert(each, LiveSettings, strict=False) for each in (values, before))
+    if now != was:
+        book.append(SUBJECT, SettingsChanged(settings=now, before=was), role="admin").result()
