@@ -107,8 +107,7 @@ class BlockDesign(base.Design, tag="block"):
         hits = self.sample.marked(self.pilot)
         if count > len(hits):
             return None
-        proof = self._proof(size, self.pilot_block, drawn, alpha, 0, count, "pilot")
-        return self._passed(hits[max(count, 1) - 1], count, proof)
+        return self._passed(hits[max(count, 1) - 1], size, self.pilot_block, drawn, alpha, 0, count, "pilot")
 
     def _run_block(self) -> base.Finding | None:
         assert self.chosen is not None
@@ -119,23 +118,18 @@ class BlockDesign(base.Design, tag="block"):
         count = self.promise.block_count(self._free, block, self.drawn, alpha)
         if count > len(hits):
             return None
-        proof = self._proof(self._free, block, self.drawn, alpha, 0, count, "block")
-        return self._passed(hits[count - 1], count, proof)
+        return self._passed(hits[count - 1], self._free, block, self.drawn, alpha, 0, count, "block")
 
     def _run_prefixes(self, hits: list[int], alpha: float, block: int) -> base.Finding | None:
         """From the whole block up, while the fresh hits suffice beside the qualified rows that are known."""
         scores, known = self.sample.scores, self._known(block)
-        best: tuple[int, int, int] | None = None
+        best = None
         for at in sorted([*hits, *known], key=lambda at: scores[at]):
             fresh, held = (sum(scores[each] >= scores[at] for each in those) for those in (hits, known))
             if fresh < self.promise.block_count(block, block, self.drawn, alpha, held):
                 break
-            best = at, fresh, held
-        if best is None:
-            return None
-        at, fresh, held = best
-        proof = self._proof(self._free, block, self.drawn, alpha, held, fresh, "block")
-        return self._passed(at, fresh, proof)
+            best = self._passed(at, self._free, block, self.drawn, alpha, held, fresh, "block")
+        return best
 
     def _known(self, block: int) -> list[int]:
         """The pilot's qualified rows inside the block: its rows that were not in the pilot, and those among
@@ -146,12 +140,10 @@ class BlockDesign(base.Design, tag="block"):
                 end += 1
         return [at for at in self.sample.marked(self.pilot) if self.sample.ranks[at] < end]
 
-    def _proof(self, *numbers: Any) -> BlockSample:
-        return BlockSample(self.group, self.size, *numbers)
-
-    def _passed(self, at: int, count: int, proof: BlockSample) -> base.Finding:
-        counts, listed = self.labelled(), self.sample.ranks[at] + 1
-        return base.Finding(self.sample.scores[at], count, counts.rows, counts.qualified, listed, proof)
+    def _passed(self, at: int, *numbers: Any) -> base.Finding:
+        """What the hit at this place certifies; ``numbers`` are those of its proof."""
+        proof = BlockSample(self.group, self.size, *numbers)
+        return base.Finding(self.sample.scores[at], proof.count, self.sample.ranks[at] + 1, proof)
 
     def _refused(self) -> base.Finding:
         assert self.chosen is not None
@@ -188,39 +180,29 @@ class BlockDesign(base.Design, tag="block"):
             hold(self.stages[-1].asked == self.draw.of(self.chosen or 0), "its block asks for other rows")
         hold(pilot > 0 or (len(blocks) == 1 and self.fallback == 0), "no pilot, and blocks to choose")
         hold(pilot <= self.pilot_block <= (self.apart or self.size), "its pilot does not fit")
-        waits = names[-1] == "pilot"
-        hold(not waits or bool(self.waiting), "the block was not chosen when the pilot had ended")
-        if self.within is not None:
-            hold(
-                len(self.within) == pilot and self.within == sorted(set(self.within))
-                and 0 <= self.within[0] <= self.within[-1] < self.pilot_block,
-                "the pilot's ranks are out of order",
-            )  # fmt: skip
+        ended = names[-1] == "pilot" and not self.waiting
+        hold(not ended, "the block was not chosen when the pilot had ended")
+        if (within := self.within) is not None:
+            rising = len(within) == pilot and within == sorted(set(within))
+            inside = rising and 0 <= within[0] <= within[-1] < self.pilot_block
+            hold(inside, "the pilot's ranks are out of order")
 
     def describe(self) -> list[str]:
         lines = super().describe()
+        own, share = (percent(self.alpha * part) for part in (self.fallback, 1 - self.fallback))
         if self.pilot:
-            lines += [*base.wrapped(self._about_pilot()), self.came(self.stages[0])]
-        share = percent(self.alpha * (1 - self.fallback))
-        if self.chosen is None:
-            return lines + base.wrapped(
-                f"Then {self.drawn:,} labels of a block that the pilot chooses, at {share}."
+            among = "of all" if self.within is None else f"of {self.apart:,} candidates set aside at random"
+            pilot = (
+                f"Pilot: {len(self.pilot):,} labels from the best {self.pilot_block:,} {among}; they choose"
             )
+            tail = f" They also test that block, at {own}, as a fall-back." * bool(self.fallback)
+            lines += [*base.wrapped(f"{pilot} the block.{tail}"), self.came(self.stages[0])]
+        if self.chosen is None:
+            text = f"Then {self.drawn:,} labels of a block that the pilot chooses, at {share}."
+            return lines + base.wrapped(text)
         how = "chosen from the pilot, before its labels" if self.pilot else "fixed at the start"
         text = (
             f"Block: the best {number(self.blocks[self.chosen])} candidates, {how}; {self.drawn:,} of them, "
             f"drawn at random, are labelled and tested at {share}."
         )
         return [*lines, *base.wrapped(text), self.came(self.stages[-1])]
-
-    def _about_pilot(self) -> str:
-        among = f"of {self.apart:,} candidates set aside at random" if self.within is not None else "of all"
-        tail = (
-            f" They also test that block, at {percent(self.alpha * self.fallback)}, as a fall-back."
-            if self.fallback
-            else ""
-        )
-        return (
-            f"Pilot: {len(self.pilot):,} labels from the best {self.pilot_block:,} {among}; they choose the "
-            f"block.{tail}"
-        )

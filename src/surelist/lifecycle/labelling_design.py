@@ -88,10 +88,8 @@ class Sample(Struct, forbid_unknown_fields=True):
 
     def verify(self, size: int) -> None:
         length = len(self.rows)
-        hold(
-            all(len(part) == length for part in (self.scores, self.ranks, self.labels)),
-            "its sample is uneven",
-        )
+        even = {len(self.scores), len(self.ranks), len(self.labels)} == {length}
+        hold(even, "its sample is uneven")
         hold(self.ids is None or len(set(self.ids)) == len(self.ids) == length, "an id appears twice")
         hold(set(self.labels) <= set("01?-"), "a label is neither 0, 1, ? nor -")
         hold(len(set(self.rows)) == length and min(self.rows, default=0) >= 0, "a row appears twice")
@@ -218,14 +216,8 @@ class LabelRequest(Struct, frozen=True):
             fetched.rows.tolist(), fetched.ids, fetched.scores.tolist(), ranks.tolist(), WAITING * len(ranks),
             list(zip(tied.tolist(), fetched.reaching[tied].tolist(), strict=True)),
         )  # fmt: skip
-        target = msgspec.to_builtins(self.target)
-        return {
-            "group": self.group,
-            "target": target,
-            "alpha": self.alpha,
-            "size": self.size,
-            "sample": sample,
-        }
+        asked = {"group": self.group, "target": msgspec.to_builtins(self.target), "alpha": self.alpha}
+        return {**asked, "size": self.size, "sample": sample}
 
 
 class Finding(Struct, frozen=True):
@@ -233,19 +225,10 @@ class Finding(Struct, frozen=True):
 
     threshold: float
     count: int
-    rows: int
-    qualified: int
     listed: int | None
     proof: Any  # of the design, None with a refusal
     refusal: NotCertifiable | None = None
     share: float | None = None  # of the collection, at or above the threshold
-
-
-class Labelled(Struct, frozen=True):
-    """How many rows have labels, and how many of them are qualified."""
-
-    rows: int
-    qualified: int
 
 
 class Design(Struct, tag_field="design", forbid_unknown_fields=True, kw_only=True):
@@ -328,11 +311,9 @@ class Design(Struct, tag_field="design", forbid_unknown_fields=True, kw_only=Tru
         verdict = self.verdict()
         if verdict.refusal is not None:
             raise verdict.refusal
-        step = Step(self.promise.smallest_pool, verdict.count, verdict.threshold, share=verdict.share)
-        level = Level(self.alpha, "exact")
-        return Cutoff(
-            self.group, self.promise, level, verdict.rows, verdict.qualified, (step,), proof=verdict.proof
-        )
+        promise, level = self.promise, Level(self.alpha, "exact")
+        steps = (Step(promise.smallest_pool, verdict.count, verdict.threshold, share=verdict.share),)
+        return Cutoff(self.group, promise, level, self.rows, self.qualified, steps, proof=verdict.proof)
 
     def named(self) -> tuple[list[int], list[int]]:
         """Places on the list whatever their score, and places that are not."""
@@ -347,14 +328,19 @@ class Design(Struct, tag_field="design", forbid_unknown_fields=True, kw_only=Tru
         """How many looks are left at most, where all labels are here and people go on as they like."""
         return None
 
-    def labelled(self) -> Labelled:
-        """Rows asked for in all, and how many of them are qualified."""
-        return Labelled(len(self.asked), len(self.sample.marked(self.asked)))
+    @property
+    def rows(self) -> int:
+        """Rows asked for in all."""
+        return len(self.asked)
+
+    @property
+    def qualified(self) -> int:
+        """How many of them are qualified."""
+        return len(self.sample.marked(self.asked))
 
     def refused(self, reason: str, count: int) -> Finding:
-        counts = self.labelled()
-        error = refuse(self.promise, Level(self.alpha), counts, reason, count=count)
-        return Finding(float("nan"), count, counts.rows, counts.qualified, None, None, error)
+        error = refuse(self.promise, Level(self.alpha), self, reason, count=count)
+        return Finding(float("nan"), count, None, None, error)
 
     def verify(self) -> None:
         """Raise where the file contradicts itself."""

@@ -229,8 +229,7 @@ class PrecisionDesign(RankedDesign, tag="precision"):
     def listing(self, end: int, listed: int, proof: PrefixSample | AcceptedRejected) -> base.Finding:
         """A list of the best ``end`` and others by name; where that is 0, nobody's score is high enough."""
         threshold = self.cuts[self.ends.index(end)] if end else math.nextafter(self.best, math.inf)
-        rows, good = len(self.asked), len(self.sample.marked(self.asked))
-        return base.Finding(threshold, good, rows, good, listed, proof, share=listed / self.size)
+        return base.Finding(threshold, self.qualified, listed, proof, share=listed / self.size)
 
     def named(self) -> tuple[list[int], list[int]]:
         made = self._padded()

@@ -165,12 +165,11 @@ class RecallDesign(RankedDesign, tag="control"):
 
     def _listing(self, cut: int, count: int, proof: ControlSample | TwoDraws) -> Finding:
         """Everyone above the cut but those labelled not qualified, and those labelled qualified below it."""
-        counts, (on, off) = self.labelled(), self.named()
-        scores, ranks = self.sample.scores, self.sample.ranks
+        (on, off), scores, ranks = self.named(), self.sample.scores, self.sample.ranks
         threshold = scores[ranks.index(cut - 1)] if cut else math.nextafter(scores[0], math.inf)
         end = self.sample.reaching(threshold)
         listed = end - self.inside({*off}, 0, end) + self.inside({*on}, end, self.size)
-        return Finding(threshold, count, counts.rows, counts.qualified, listed, proof)
+        return Finding(threshold, count, listed, proof)
 
     def named(self) -> tuple[list[int], list[int]]:
         asked = self.asked
