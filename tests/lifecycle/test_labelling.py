@@ -226,9 +226,6 @@ def test_ids_name_the_rows():
     work = sl.Labelling(scores, sl.AtLeast(5), labels=60, ids=names)
     rows = work.ask()
     assert work.ids(rows) == [names[row] for row in rows]
-    assert work.rows(work.ids(rows)) == rows.tolist()
-    with pytest.raises(sl.InvalidInput, match="'x' was not drawn"):
-        work.rows(["x"])
     del labels
 
 

@@ -168,15 +168,15 @@ class Campaign(CampaignSoFar):
         They stay "not qualified" in the evidence, count as qualified in the monitor's alarm, and both
         ways in its interval: on the safe side each time, whatever the reason for giving up.
         """
-        screened = self._screened(pool)
-        missing = 0 if screened is None else self.reviews.close(screened)
+        if (screened := self._screened(pool)) is not None:
+            screened.closed = True
         self._watch()
-        return missing
+        return 0 if screened is None else screened.unknown
 
     def update(self) -> Update:
         """The scheduled update; refused at any other time."""
         if not self.due:
-            raise InvalidInput("update", f"{self._why_not_due}")
+            raise InvalidInput("update", self._why_not_due)
         self._look()
         return self.updates[-1]
 
@@ -212,7 +212,7 @@ class Campaign(CampaignSoFar):
             if screened.look is None:
                 continue  # nothing was promised for it
             if self.monitor is None:
-                self.monitor = Monitor(self.policy, self.monitor_alpha)
+                self.monitor = Monitor(self.policy, self._state.monitor_alpha)
             elif screened.look != self.reviews.watched:
                 self.monitor.threshold_changed(self.policy)
             self.reviews.watched = screened.look

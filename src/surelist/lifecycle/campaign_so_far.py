@@ -37,23 +37,21 @@ class CampaignSoFar(Saved[CampaignState]):
         self.target = looks.as_target(kinds.read_promise(state.target), audited=audited)
         self._walk = looks.replay(state, self.target.rate)
         self.alpha, self.schedule = state.alpha, tuple(state.schedule)
-        self.monitor_alpha, self.uncertified = state.monitor_alpha, state.uncertified
         self.audit_rate = state.audit_rate
-        self.created, self.fingerprint = state.created, state.fingerprint
         self.rows, self.pools, self.chosen = state.rows, state.pools, state.chosen
         self.updates, self.epochs, self._memory = state.updates, state.epochs, state.memory
         self.reviews = state.reviews
         self._qualified, self._listed = ScoreCounts(state.qualified), ScoreCounts(state.listed)
         self.monitor: Monitor | None = None
         if state.watch is not None:
-            self.monitor = Monitor(self.policy, self.monitor_alpha).resume(state.watch)
+            self.monitor = Monitor(self.policy, state.monitor_alpha).resume(state.watch)
 
     @property
     def state(self) -> CampaignState:
         """All that is needed to go on later, as plain values."""
         return replace(
-            self._state, created=self.created, version=__version__, promise=self.promise, rows=self.rows,
-            pools=self.pools, chosen=self.chosen, qualified=self._qualified.state, listed=self._listed.state,
+            self._state, version=__version__, promise=self.promise, rows=self.rows, pools=self.pools,
+            chosen=self.chosen, qualified=self._qualified.state, listed=self._listed.state,
             watch=None if self.monitor is None else self.monitor.watch,
         )  # fmt: skip
 
@@ -109,19 +107,18 @@ class CampaignSoFar(Saved[CampaignState]):
         It promises nothing any more once the monitor has raised an alarm.
         """
         if self.chosen is None:
-            raise InvalidInput("policy", f"{EVERYONE}")
-        updates = self.updates
+            raise InvalidInput("policy", EVERYONE)
+        updates, kept = self.updates, self._state
         rows, counts = (tuple(getattr(each, name) for each in updates) for name in ("rows", "count"))
         taken = Looks(rows, tuple(self.budgets[: len(updates)]), counts, self.chosen, self.audit_rate)
-        update = updates[self.chosen]
+        update, level = updates[self.chosen], Level(self.alpha, "exact")
         assert update.threshold is not None
         share = min(1.0, updates[-1].list_size / self.pool_size)
         step = Step(0, update.count, update.threshold, share=share)
-        level = Level(self.alpha, "exact")
-        cutoff = Cutoff(None, self.target, level, update.rows, update.count, (step,), taken, self.fingerprint)
-        policy = Policy((cutoff,), alpha=self.alpha, rule="exact", created=self.created, version=__version__)
+        cutoff = Cutoff(None, self.target, level, update.rows, update.count, (step,), taken, kept.fingerprint)
+        policy = Policy((cutoff,), alpha=self.alpha, rule="exact", created=kept.created, version=__version__)
         if self.monitor is not None and self.monitor.raised is not None:
-            return policy.withdraw(self.monitor.raised.describe(self.monitor_alpha))
+            return policy.withdraw(self.monitor.raised.describe(kept.monitor_alpha))
         return policy
 
     def describe(self) -> str:
@@ -133,10 +130,9 @@ class CampaignSoFar(Saved[CampaignState]):
         """List length over time (needs the ``plots`` extra), to a file if given; returns the axes."""
         starts = [update.pools for update in self.updates]
         ends = [*starts[1:], max(self.pools, starts[-1] + 1)]
-        spans = [
-            axes.Span(update.pools, end, epoch.list_size(self.pool_size), update.floor)
-            for update, epoch, end in zip(self.updates, self.epochs, ends, strict=True)
-        ]
+        seen = [epoch.list_size(self.pool_size) for epoch in self.epochs]
+        floors = [update.floor for update in self.updates]
+        spans = [axes.Span(*each) for each in zip(starts, ends, seen, floors, strict=True)]
         raised = self.monitor.raised if self.monitor is not None else None
         title = f"{self.target.describe()}, alpha {self.alpha:g}"
         alarm = None if raised is None else raised.pools
@@ -144,14 +140,13 @@ class CampaignSoFar(Saved[CampaignState]):
 
     def _display(self) -> Display:
         """Promise, expected list, rows and pools; the updates folded."""
-        limit, size = self.threshold, number(self.pool_size)
+        limit, pools = self.threshold, counted(self.pools, "screened pool")
         listed = "everyone" if limit is None else f"score >= {limit:.6g}"
-        facts = [
-            ("shortlisted", listed),
-            ("list to expect", f"about {about(self.updates[-1].list_size)} of {size} candidates"),
-            ("evidence", self._evidence),
-            ("updates", self.coming),
-        ]
+        length = f"about {about(self.updates[-1].list_size)} of {number(self.pool_size)} candidates"
+        those = f"{percent(self.audit_rate)} of the candidates" if self.audit_rate is not None else "those"
+        evidence = f"{self.rows:,} rows, {those} of {pools} among them"
+        facts = [("shortlisted", listed), ("list to expect", length), ("evidence", evidence)]
+        facts.append(("updates", self.coming))
         if self.monitor is not None:
             facts.append(("monitor", self.monitor._display().line))
         conditions = self.policy.conditions if self.certified else ()
@@ -165,13 +160,6 @@ class CampaignSoFar(Saved[CampaignState]):
                 (f"The promise {rests} on {len(conditions)} conditions", conditions),
             ],
         )
-
-    @property
-    def _evidence(self) -> str:
-        pools = counted(self.pools, "screened pool")
-        if self.audit_rate is None:
-            return f"{self.rows:,} rows, those of {pools} among them"
-        return f"{self.rows:,} rows, {percent(self.audit_rate)} of the candidates of {pools} among them"
 
     @property
     def coming(self) -> str:

@@ -6,21 +6,21 @@ replays the looks and compares the promise.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any, Literal
 
 from msgspec import Struct, field
 
 from surelist import _check as check
-from surelist._files import hold
+from surelist._files import Chance, hold
 from surelist.bounds._tails import smallest
 from surelist.bounds.counts import FirstCrossing, binomial_tail
 from surelist.errors import InvalidInput
 from surelist.lifecycle.claims import Watch
 from surelist.lifecycle.reviewed import AUDITED, BOTH, LISTED, PoolReviews, Screened
-from surelist.lifecycle.state import Memory, ScoreCounts, Scores, Share, State
+from surelist.lifecycle.state import Memory, ScoreCounts, Scores, State
 from surelist.promises.conditions import Conditions
 from surelist.promises.kinds.counts import RatePromise
 from surelist.promises.promise import Promise
@@ -68,9 +68,9 @@ class CampaignState(State, kw_only=True, forbid_unknown_fields=True):
     kind: Literal["surelist campaign"] = "surelist campaign"
     promise: str = ""  # for people; nothing reads it
     target: dict[str, Any]
-    alpha: Share
+    alpha: Chance
     schedule: list[int]
-    monitor_alpha: Share
+    monitor_alpha: Chance
     uncertified: Literal["refuse", "everyone"]
     fingerprint: str
     rows: int
@@ -83,7 +83,7 @@ class CampaignState(State, kw_only=True, forbid_unknown_fields=True):
     reviews: PoolReviews = field(default_factory=PoolReviews)
     memory: Memory = field(default_factory=Memory)
     watch: Watch | None = None
-    audit_rate: Share | None = None
+    audit_rate: Chance | None = None
 
     @property
     def threshold(self) -> float | None:
@@ -146,12 +146,12 @@ def as_schedule(schedule: Sequence[int] | None, rows: int, target: RatePromise) 
     """Increasing numbers of pools, or the default."""
     if schedule is None:
         return fourfold(rows, pool_of(target))
-    if isinstance(schedule, (str, bytes)) or not hasattr(schedule, "__iter__"):
-        raise InvalidInput("schedule", expected="increasing numbers of pools", got=repr(schedule))
-    counts = [check.as_count(each, "schedule") for each in schedule]
-    if any(later <= earlier for earlier, later in pairwise(counts)):
-        raise InvalidInput("schedule", expected="increasing numbers of pools", got=repr(counts))
-    return tuple(counts)
+    counts = schedule
+    if hasattr(schedule, "__iter__") and not isinstance(schedule, (str, bytes)):
+        counts = [check.as_count(each, "schedule") for each in schedule]
+        if counts == sorted(set(counts)):
+            return tuple(counts)
+    raise InvalidInput("schedule", expected="increasing numbers of pools", got=repr(counts))
 
 
 def replay(state: CampaignState, rate: Fraction) -> FirstCrossing:
@@ -166,16 +166,14 @@ def replay(state: CampaignState, rate: Fraction) -> FirstCrossing:
     planned = [0, *schedule][: len(updates)]
     hold([update.pools for update in updates] == planned, "an update is off schedule")
     walk, budgets = FirstCrossing(rate), spending(state.alpha, len(schedule))
-    previous: float | None = None
-    chosen = None
+    before, chosen = None, None
     for look, update in enumerate(updates):
-        count = walk.next(update.rows, budgets[look])
+        count, now = walk.next(update.rows, budgets[look]), update.threshold
         hold(update.count == count, f"the count of update {look} should be {count}")
-        gone = previous is not None and update.threshold is None
-        fell = previous is not None and update.threshold is not None and update.threshold < previous
-        hold(not gone and not (fell and state.audit_rate is None), f"the threshold falls at update {look}")
-        if update.threshold != previous:
-            previous, chosen = update.threshold, look
+        stays = before is None or (now is not None and (now >= before or state.audit_rate is not None))
+        hold(stays, f"the threshold falls at update {look}")
+        if now != before:
+            before, chosen = now, look
     hold(state.chosen == chosen, "the threshold in force belongs to another update")
     return walk
 
@@ -206,12 +204,12 @@ def shortest_list(
 
 
 def _verify_scores(state: CampaignState) -> None:
+    low = -math.inf if state.audit_rate is not None or state.threshold is None else state.threshold
     for each in (state.qualified, state.listed):
-        hold(len(each.scores) == len(each.counts) and min(each.counts, default=1) > 0,
-             "scores and counts do not go together")  # fmt: skip
+        fitting = len(each.scores) == len(each.counts) and min(each.counts, default=1) > 0
+        hold(fitting, "scores and counts do not go together")
         hold(each.scores == sorted(set(each.scores)), "the scores are not in order")
-        low = state.audit_rate is None and not _at_least(each.scores, state.threshold)
-        hold(not low, "rows below the threshold are in the evidence")
+        hold(min(each.scores, default=low) >= low, "rows below the threshold are in the evidence")
     hold(state.qualified.total <= state.listed.total <= state.rows, "more scores than rows")
     if state.chosen is not None:
         hold(0 <= state.chosen < len(state.updates), "the threshold in force belongs to another update")
@@ -224,15 +222,10 @@ def _verify_screened(each: Screened, state: CampaignState) -> None:
     hold(set(each.labels) <= set("01?"), "a review is neither 0, 1 nor ?")
     hold(each.look is None or 0 <= each.look < len(state.updates), "a pool of no update")
     limit = None if each.look is None else state.updates[each.look].threshold
-    listed = each.scores
+    low = -math.inf if limit is None else limit
     hold((each.draws is None) == (state.audit_rate is None), "a pool lacks its draws")
-    if each.draws is not None:
-        hold(len(each.draws) == len(each.ids) and set(each.draws) <= {LISTED, BOTH, AUDITED}, "uneven draws")
-        listed = [score for score, draw in zip(each.scores, each.draws, strict=True) if draw != AUDITED]
-        others = [score for score, draw in zip(each.scores, each.draws, strict=True) if draw == AUDITED]
-        hold(not others or (limit is not None and max(others) < limit), "someone listed is in the audit")
-    hold(_at_least(listed, limit), "a listed score is too low")
-
-
-def _at_least(scores: list[float], limit: float | None) -> bool:
-    return limit is None or not scores or min(scores) >= limit
+    draws = LISTED * len(each.ids) if each.draws is None else each.draws
+    hold(len(draws) == len(each.ids) and set(draws) <= {LISTED, BOTH, AUDITED}, "uneven draws")
+    for score, draw in zip(each.scores, draws, strict=True):
+        hold(draw != AUDITED or score < low, "someone listed is in the audit")
+        hold(draw == AUDITED or score >= low, "a listed score is too low")

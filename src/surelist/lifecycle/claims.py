@@ -13,12 +13,12 @@ from msgspec import Struct, field
 from msgspec.structs import asdict, astuple
 
 from surelist import _check as check, _numerals as numerals
-from surelist._files import hold
+from surelist._files import Chance, Count, hold
 from surelist._names import option
 from surelist.bounds import betting
 from surelist.errors import InvalidInput
 from surelist.filters import LISTS
-from surelist.lifecycle.state import Count, Memory, Rate, Share, State
+from surelist.lifecycle.state import Memory, Rate, State
 from surelist.promises.phrases import counted, percent
 from surelist.promises.policy import Policy
 from surelist.promises.promise import Watched
@@ -88,7 +88,7 @@ class Alarm(Struct, frozen=True, forbid_unknown_fields=True):
 class Watch(Struct, forbid_unknown_fields=True):
     """All that a monitor knows, the policy aside."""
 
-    alpha: Share
+    alpha: Chance
     audit_rate: Rate | None
     pools: Count
     tallies: list[Tally]

@@ -133,9 +133,9 @@ class Labelling(Saved[LabellingState]):
 
     def _resume(self, state: LabellingState) -> None:
         super()._resume(state)
-        self._where: dict[int, tuple[Design, int]] = {}
-        for design in state.designs:
-            self._where.update({row: (design, at) for at, row in enumerate(design.sample.rows)})
+        self._where: dict[int, tuple[Design, int]] = {
+            row: (design, at) for design in state.designs for at, row in enumerate(design.sample.rows)
+        }
 
     @property
     def alpha(self) -> float:
@@ -184,19 +184,6 @@ class Labelling(Saved[LabellingState]):
                 rows.extend(design.sample.rows[at] for at in places)
         return both
 
-    def rows(self, ids: Any) -> list[int]:
-        """The row numbers of drawn candidates by their ids."""
-        known = {
-            name: row
-            for design in self._state.designs
-            for name, row in zip(design.sample.ids or [], design.sample.rows, strict=False)
-        }
-        texts = [str(name) for name in ids]
-        for name in texts:
-            if name not in known:
-                raise InvalidInput("ids", f"candidate {name!r} was not drawn for labelling.")
-        return [known[name] for name in texts]
-
     def tell(self, rows: object, labels: object) -> int:
         """Take in labels: 1 qualified, 0 not, missing (None or NaN): it will not come. Returns the new ones.
 
@@ -211,23 +198,24 @@ class Labelling(Saved[LabellingState]):
         for row, mark in zip(numbers, marks, strict=True):
             design, at = self._drawn(row)
             known = new.get(row, design.sample.labels[at])
-            if known not in (WAITING, mark):
+            if known == mark:
+                continue
+            if known != WAITING:
                 raise InvalidInput(
                     "labels",
                     f"row {row} was {given.spelled(known)} before and is {given.spelled(mark)} now. The "
                     "first stays; correct() replaces it while nothing rests on it. After that only a fresh "
                     "draw helps.",
                 )
-            if known == WAITING and row not in at_hand:
+            if row not in at_hand:
                 raise InvalidInput("rows", f"row {row} is not among those asked for; ask() says which are.")
-            if known == WAITING and mark == MISSING and design.every_label:
+            if mark == MISSING and design.every_label:
                 raise InvalidInput(
                     "labels",
                     f"row {row} has no label. A recall needs the label of every row drawn: counting it as "
                     "not qualified would make the promise false.",
                 )
-            if known == WAITING:
-                new[row] = mark
+            new[row] = mark
         for row, mark in new.items():
             design, at = self._where[row]
             design.sample.set_label(at, mark)

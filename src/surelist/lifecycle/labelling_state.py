@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import field
 
 from surelist import _check as check
-from surelist._files import hold
+from surelist._files import Chance, hold
 from surelist.drawing.display import Display
 from surelist.errors import InvalidInput
 from surelist.lifecycle.labelling_block import BlockDesign
@@ -21,7 +21,7 @@ from surelist.lifecycle.labelling_precision import PrecisionDesign
 from surelist.lifecycle.labelling_recall import RecallDesign
 from surelist.lifecycle.labelling_start import spelled
 from surelist.lifecycle.labelling_triage import TriageDesign
-from surelist.lifecycle.state import Correction, Positive, Share, State, verify_corrections
+from surelist.lifecycle.state import Correction, Positive, State, verify_corrections
 from surelist.promises.phrases import counted, number, percent
 
 AnyDesign = BlockDesign | RecallDesign | PrecisionDesign | TriageDesign
@@ -37,7 +37,7 @@ class LabellingState(State, kw_only=True, forbid_unknown_fields=True):
     """All that a labelling knows, in the order of its file. ``seen``: its result was shown."""
 
     kind: Literal["surelist labelling"] = "surelist labelling"
-    alpha: Share
+    alpha: Chance
     labels: Positive
     purpose: str | None
     columns: dict[str, str] | None

@@ -19,8 +19,6 @@ from surelist._names import option
 from surelist._randomness import fresh_generator
 from surelist.errors import InvalidInput, UnreviewedWarning
 
-Marks = NDArray[np.uint8]
-
 CHARACTERS = 300_000  # of ids and scores that are kept; older pools are closed and forgotten
 LONGEST = 100
 UNKNOWN, QUALIFIED, OTHER = "?", "1", "0"  # the mark of each candidate to review
@@ -119,8 +117,17 @@ def require_list(
     scores: Floats, size: int, threshold: Any, in_force: float | None, draws: str | None = None, *,
     audit: bool = False,
 ) -> None:  # fmt: skip
-    """Refuse a list that was made elsewhere unless it is that of the threshold in force."""
-    _require_draws(draws, len(scores), audit)
+    """Refuse a list that was made elsewhere unless it is that of the threshold in force, and says who was
+    drawn for the audit where there is one."""
+    if draws is not None and not audit:
+        raise InvalidInput("draws", "this campaign has no audit_rate, so there is no audit; leave it out.")
+    if draws is None and audit:
+        raise InvalidInput(
+            "audit_rate", f"the audit is drawn while screening; use screen(), or pass {option('draws')}."
+        )
+    if draws is not None and (len(draws) != len(scores) or not set(draws) <= {LISTED, BOTH, AUDITED}):
+        wanted = f"one of {LISTED}, {BOTH} and {AUDITED} for each of {len(scores)} candidates"
+        raise InvalidInput("draws", expected=wanted, got=repr(draws[:60]))
     if threshold != in_force:
         side = "below" if in_force is None or threshold < in_force else "above"
         raise InvalidInput(
@@ -137,22 +144,6 @@ def require_list(
         side = "of a candidate drawn alone, though it" if alone[row] else "of a listed candidate, which"
         passes = "passes" if alone[row] else "does not pass"
         raise InvalidInput("scores", f"got {scores[row]!r} at position {row}, {side} {passes} {threshold!r}.")
-
-
-def _require_draws(draws: str | None, candidates: int, audit: bool) -> None:
-    """Refuse a list that does not say who was drawn for the audit, or speaks of one where there is none."""
-    if draws is not None and not audit:
-        raise InvalidInput("draws", "this campaign has no audit_rate, so there is no audit; leave it out.")
-    if draws is None and audit:
-        raise InvalidInput(
-            "audit_rate", f"the audit is drawn while screening; use screen(), or pass {option('draws')}."
-        )
-    if draws is not None and (len(draws) != candidates or not set(draws) <= {LISTED, BOTH, AUDITED}):
-        raise InvalidInput(
-            "draws",
-            expected=f"one of {LISTED}, {BOTH} and {AUDITED} for each of {candidates} candidates",
-            got=repr(draws[:60]),
-        )
 
 
 class PoolReviews(Struct, forbid_unknown_fields=True, dict=True):
@@ -184,11 +175,21 @@ class PoolReviews(Struct, forbid_unknown_fields=True, dict=True):
 
     def add(self, screened: Screened, labels: object, ids: object) -> tuple[int, Floats]:
         """How many reviews are new, and the scores of the qualified ones that are evidence."""
-        rows, given = _match(screened, labels, ids)
+        check.require_one_index(labels=labels, ids=ids)
+        known = check.as_known_labels(labels)
+        present = ~np.isnan(known)
+        rows = _rows(screened, ids, len(known))[present]
+        given = np.where(known[present] == 1, ord(QUALIFIED), ord(OTHER)).astype(np.uint8)
         marks = np.frombuffer(screened.labels.encode(), dtype=np.uint8).copy()
         before = marks[rows]
         new = before == ord(UNKNOWN)
-        _refuse_changes(screened, rows[~new & (before != given)])
+        for row in rows[~new & (before != given)][:1]:
+            raise InvalidInput(
+                "labels",
+                f"candidate {screened.ids[row]!r} of pool {screened.pool!r} was reviewed as "
+                f"{screened.labels[row]} before. Evidence that was used cannot be taken back; start a new "
+                "campaign on fresh rows if earlier reviews were wrong.",
+            )
         if new.any() and screened.closed:
             raise InvalidInput(
                 "pool", f"{screened.pool!r} was closed; its late reviews are not counted any more."
@@ -199,10 +200,6 @@ class PoolReviews(Struct, forbid_unknown_fields=True, dict=True):
         self.missing -= int(np.count_nonzero(used))
         good = rows[used & (given == ord(QUALIFIED))]
         return int(np.count_nonzero(new)), np.asarray(screened.scores)[good]
-
-    def close(self, screened: Screened) -> int:
-        screened.closed = True
-        return screened.unknown
 
     def ready(self) -> Iterator[Screened]:
         """Complete pools, in the order of screening; stops at the first that is not."""
@@ -237,21 +234,13 @@ class PoolReviews(Struct, forbid_unknown_fields=True, dict=True):
             del self.kept[oldest.pool]
 
 
-def _match(screened: Screened, labels: object, ids: object) -> tuple[NDArray[np.intp], Marks]:
-    """Which rows of the shortlist were reviewed, and the mark of each."""
-    check.require_one_index(labels=labels, ids=ids)
-    known = check.as_known_labels(labels)
-    rows, present = _rows(screened, ids, len(known)), ~np.isnan(known)
-    marks = np.where(known == 1, ord(QUALIFIED), ord(OTHER)).astype(np.uint8)
-    return rows[present], marks[present]
-
-
 def _rows(screened: Screened, ids: object, labels: int) -> NDArray[np.intp]:
+    who = "shortlisted candidate" if screened.draws is None else "shortlisted or audited candidate"
     if ids is None:
         if labels != len(screened.ids):
             raise InvalidInput(
                 "labels",
-                expected=f"{len(screened.ids)} values, one per {_who(screened)} of pool {screened.pool!r}",
+                expected=f"{len(screened.ids)} values, one per {who} of pool {screened.pool!r}",
                 got=f"{labels}",
                 remedy=f"Pass {option('ids')} for a part of them.",
             )
@@ -264,20 +253,6 @@ def _rows(screened: Screened, ids: object, labels: int) -> NDArray[np.intp]:
         raise InvalidInput(
             "ids",
             f"{unknown[0]!r} is not {where} of pool {screened.pool!r} ({len(unknown)} such). Only "
-            f"{_who(screened)}s are reviewed.",
+            f"{who}s are reviewed.",
         )
     return np.asarray([row_of[text] for text in texts], dtype=np.intp)
-
-
-def _who(screened: Screened) -> str:
-    return "shortlisted candidate" if screened.draws is None else "shortlisted or audited candidate"
-
-
-def _refuse_changes(screened: Screened, rows: NDArray[np.intp]) -> None:
-    for row in rows[:1]:
-        raise InvalidInput(
-            "labels",
-            f"candidate {screened.ids[row]!r} of pool {screened.pool!r} was reviewed as "
-            f"{screened.labels[row]} before. Evidence that was used cannot be taken back; start a new "
-            "campaign on fresh rows if earlier reviews were wrong.",
-        )

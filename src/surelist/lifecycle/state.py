@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import numbers
 import re
-from collections.abc import Collection, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Collection
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -41,10 +41,8 @@ CHARACTERS = 60_000  # of names and notes
 LONGEST = 100
 LIMIT = 4000
 GRID = 2000
-Share = Annotated[float, Meta(gt=0, lt=1)]
 Mark = Annotated[str, Meta(pattern=r"^[01-]\Z")]
 Rate = Annotated[float, Meta(gt=0, le=1)]
-Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(gt=0)]
 
 
@@ -106,9 +104,13 @@ class Saved(Displayed, Generic[Kept]):
         """Go on where ``dumps`` stopped; anything unknown or contradictory is an error."""
         kept = cls.__new__(cls)
         state = parse(text, cls._shape, FORMAT, f"state: {name}")
-        with _in_file(name):
+        try:
             state.verify()
             kept._resume(state)  # type: ignore[arg-type]
+        except SurelistError as error:  # says which file contradicts itself
+            if isinstance(error, InvalidInput) and error.field == "state":
+                raise
+            raise PolicyFileError("state", f"{name}: {error}") from error
         return kept
 
     def save(self, path: str | Path) -> None:
@@ -131,17 +133,6 @@ class Saved(Displayed, Generic[Kept]):
         kept = cls.loads(versions.read(Path(path)), path)
         kept._versions = versions
         return kept
-
-
-@contextmanager
-def _in_file(path: str | Path) -> Iterator[None]:
-    """Say in errors which state file contradicts itself."""
-    try:
-        yield
-    except SurelistError as error:
-        if isinstance(error, InvalidInput) and error.field == "state":
-            raise
-        raise PolicyFileError("state", f"{path}: {error}") from error
 
 
 class Memory(Struct, forbid_unknown_fields=True, dict=True):

@@ -7,7 +7,6 @@ Sizes of the looks are in ``bounds.stop_sample``.
 
 from __future__ import annotations
 
-import math
 import textwrap
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -17,13 +16,13 @@ from msgspec import field
 
 from surelist import _check as check
 from surelist._arrays import Ints
-from surelist._files import hold
+from surelist._files import Chance, Count, hold
 from surelist._randomness import fresh_generator
-from surelist.bounds.stop_sample import RestLooks, certified_by, most_left, rest_looks
+from surelist.bounds.stop_sample import RestLooks, most_left, rest_looks
 from surelist.drawing import Display, axes
 from surelist.errors import InvalidInput
 from surelist.lifecycle.labelling_start import marks_of
-from surelist.lifecycle.state import Correction, Count, Positive, Saved, Share, State, verify_corrections
+from surelist.lifecycle.state import Correction, Positive, Saved, State, verify_corrections
 from surelist.promises.phrases import counted, percent, percent_down
 
 WAITING = "?"  # the sign of a label that is to come
@@ -37,8 +36,8 @@ class DrawnState(State, kw_only=True, forbid_unknown_fields=True):
     ``labels``: 0, 1, - (missing) or what a test says beside these.
     """
 
-    recall: Share
-    alpha: Share
+    recall: Chance
+    alpha: Chance
     table: str | None  # where the rows are, if they are a table
     order: list[int]
     labels: str
@@ -351,7 +350,8 @@ class StopTest(DrawnTest[StopState]):
         made = self._state.corrected
         if not made:
             return []
-        named = [f"item {each.row} from {_word(each.was)} to {_word(each.now)}" for each in made[:5]]
+        words = {"0": "not relevant", "1": "relevant", "-": "missing"}
+        named = [f"item {each.row} from {words[each.was]} to {words[each.now]}" for each in made[:5]]
         more = [f"{len(made) - 5:,} more"] if len(made) > 5 else []
         return [
             f"{counted(len(made), 'label')} corrected, on record: {', '.join([*named, *more])}. A label "
@@ -359,31 +359,8 @@ class StopTest(DrawnTest[StopState]):
         ]
 
 
-def describe_plan(found: int, rest: int, recall: float, *, alpha: float = 0.05, looks: int = LOOKS) -> str:
-    """The looks that would be planned, and how likely each is to be the last, before anything is drawn."""
-    plan = _plan(found, rest, check.as_alpha(recall, "recall"), check.as_level(alpha), looks)
-    lines = [
-        f"Recall {percent(recall)}, wrong with probability at most {percent(alpha)} over the draw; "
-        f"{found:,} relevant found, {counted(rest, 'item')} not reviewed.",
-    ]
-    half = (1 + recall) / 2
-    cases = [left for left in sorted({0, math.floor(found * (1 - half) / half)}) if left <= rest]
-    heads = "".join(f"{f'if {left:,} left':>16}" for left in cases)
-    table = [f"{'items drawn':>12}{'hits at most':>14}{heads}"]
-    chances = [certified_by(rest, left, plan.sizes) for left in cases]
-    for look, size in enumerate(plan.sizes):
-        reached = "".join(f"{f'{100 * each[look]:.0f}%':>16}" for each in chances)
-        table.append(f"{size:>12,}{look:>14,}{reached}")
-    lines.append("Chance to be certified by each look, if so many relevant items are left:")
-    return "\n".join([filled(lines), *table])
-
-
 def _plan(found: int, rest: int, recall: float, alpha: float, looks: int) -> RestLooks:
     looks = check.as_count(looks, "looks")
     if looks > MOST_LOOKS:
         raise InvalidInput("looks", expected=f"at most {MOST_LOOKS:,} looks", got=f"{looks:,}")
     return rest_looks(found, rest, check.as_fraction(recall, "recall"), alpha, looks)
-
-
-def _word(mark: str) -> str:
-    return {"0": "not relevant", "1": "relevant", "-": "missing"}[mark]

@@ -15,7 +15,7 @@ from surelist._names import option
 from surelist.errors import InvalidInput
 from surelist.lifecycle import validation
 from surelist.lifecycle.labelling import Labelling
-from surelist.lifecycle.stopping import StopTest, describe_plan as plan_stop
+from surelist.lifecycle.stopping import StopTest
 from surelist.lifecycle.validation import Validation
 from surelist.promises.policy import Policy
 from surelist.tables.arrays import read_text
@@ -24,8 +24,6 @@ from surelist.tables.reading import reading_of
 from surelist.tables.sources import Table, open_table
 from surelist.workflows import label_tables as tables
 from surelist.workflows.lifecycle import read_labels
-
-__all__ = ["plan_stop"]  # and what is here
 
 ROW = "surelist_row"
 Changed = dict[int, tuple[float | None, float]]  # labels that were told and are another now, by row
