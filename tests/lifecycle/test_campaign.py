@@ -378,7 +378,7 @@ def test_a_restart_after_every_step_changes_nothing(tmp_path, monkeypatch):
     path = tmp_path / "campaign.json"
     rng, straight = started(schedule=(4, 12, 30))
     _, saved = started(schedule=(4, 12, 30))
-    saved.created = straight.created
+    saved._state.created = straight.state.created
     saved.save(path)
     for number, (scores, labels) in enumerate(pools(rng, 40), start=1):
         mask = straight.screen(scores)

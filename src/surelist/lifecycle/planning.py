@@ -25,9 +25,14 @@ from surelist._arrays import special
 from surelist._names import option
 from surelist.bounds._tails import smallest
 from surelist.errors import InvalidInput
-from surelist.lifecycle.labelling_plan import labelling_needs, labelling_row, plan_collection
 from surelist.lifecycle.plan import COVERAGE, PER, Empirical, Needed, Plan, PlanRequest, PlanRow, Population
-from surelist.lifecycle.simulated_plans import SIZES, plan_special
+from surelist.lifecycle.simulated_plans import (
+    SIZES,
+    labelling_needs,
+    labelling_row,
+    plan_collection,
+    plan_special,
+)
 from surelist.promises.kinds.counts import CountPromise
 from surelist.promises.promise import Level, Promise
 
@@ -58,10 +63,9 @@ def plan(
         A guess: the share of qualified candidates and the score's area under the ROC curve,
         under the binormal model.
     pilot
-        Instead of a guess: (scores, labels) of a pilot sample; with whole pools as units (scores, labels,
-        pools).
+        Instead of a guess: (scores, labels) of a pilot sample.
     sizes
-        Calibration sizes to tabulate: rows, or labelled pools; with ``collection``, numbers of labels.
+        Calibration sizes to tabulate; with ``collection``, numbers of labels.
     pools
         How many pools will be screened: beyond ``Plan.enough`` rows one more label saves less
         than one review over all of them.

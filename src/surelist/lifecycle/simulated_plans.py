@@ -1,9 +1,9 @@
-"""Plans for promises that need more than a count of qualified rows [theory: planning].
+"""Plans that are simulated from a guess of the population [theory: planning]; nothing here is a promise.
 
-Precision, a budget and what a triage leaves to people, from the same guess of the population as other
-plans; whole pools, from a pilot that has pools: only such rows show how much the candidates of one pool
-resemble one another. Chances and lengths are averages over simulated calibrations. Nothing here is a
-promise.
+Precision, a budget and what a triage leaves to people: chances and lengths are averages over simulated
+calibrations. What chosen labels would give: pilots are simulated, each chooses its block as a labelling
+would; given the block, chance to certify and list length follow from the guess. A recall or a precision of
+one collection: its design is run, as it is, on a few collections; beside it what no rule could do better.
 """
 
 from __future__ import annotations
@@ -14,31 +14,35 @@ from typing import Any
 
 import numpy as np
 
-from surelist import _check as check, bounds
+from surelist import _numerals as numerals, bounds
 from surelist._arrays import Floats, Ints, special
 from surelist._names import option
-from surelist.bounds.pools import stake_for
+from surelist._scalars import as_fraction
+from surelist.bounds.collection_lists import shortest_list
 from surelist.bounds.precision import chances, passing
 from surelist.errors import InvalidInput, NotCertifiable
+from surelist.lifecycle.block_design import Layout, Need, choose_block, lay_out, need
+from surelist.lifecycle.labelling_design import Fetched, LabelRequest
+from surelist.lifecycle.labelling_recall import at_best
+from surelist.lifecycle.labelling_state import DESIGNS
 from surelist.lifecycle.plan import PER, Needed, Plan, PlanRequest, PlanRow, Population, RateByShare
 from surelist.promises import kinds
-from surelist.promises.evidence import Evidence, PoolRows, RowColumns
-from surelist.promises.kinds.next_pool import allowed_rank
+from surelist.promises.evidence import Evidence, RowColumns
 from surelist.promises.kinds.precision import STARTS, grid
-from surelist.promises.promise import About, Level, Promise
+from surelist.promises.phrases import counted
+from surelist.promises.promise import Level, Promise
 
 SIZES = (100, 200, 300, 500, 1_000, 2_000, 3_000, 5_000, 10_000, 30_000, 100_000, 300_000)
 RUNS = 400
 TRIAGES = 60
 CELLS = 200  # of the population, by score: within one, candidates are as likely to be qualified
 OTHERS = 4_000
-POOL_SIZES = (10, 20, 30, 50, 100, 200, 300, 500, 1_000)
-MOST_POOLS = 100_000
-THRESHOLDS = 64
-POOLED = (
-    "From a pilot of {pools:,} pools with {rows:,} rows, resampled pool by pool. Do not use the pilot's "
-    "pools for calibration: they chose how many."
-)
+RULE = "labelling"
+COLLECTION = 100_000
+PILOTS = 24
+MOST_LABELS = 50_000
+LABELLED = 20  # collections of a design
+BUDGETS = (300, 1_000, 3_000)
 
 
 def plan_special(asked: PlanRequest, *, labelling: bool) -> Plan:
@@ -62,8 +66,6 @@ def plan_special(asked: PlanRequest, *, labelling: bool) -> Plan:
             "goes with promises of rows that labels can be chosen for; leave it out, or for a recall or a "
             f"precision of one collection give {option('collection')}, how many candidates it has.",
         )
-    if target.whole_pools:
-        return plan_pools(asked)
     best, _, _, basis = asked.populations()
     more: dict[str, Any] = {}
     if target.three_ways:
@@ -132,96 +134,6 @@ def _walks(
     return np.asarray([shares[each].max(initial=0.0) for each in passed])
 
 
-def plan_pools(asked: PlanRequest) -> Plan:
-    """Whole pools as units: what so many labelled pools would give."""
-    target, pilot = asked.target, asked.pilot
-    if not isinstance(pilot, (tuple, list)) or len(pilot) != 3:
-        raise InvalidInput(
-            "pilot",
-            "whole pools need a pilot with pools, (scores, labels, pools); without one nothing is known "
-            "of how much the candidates of one pool resemble one another.",
-        )
-    check.require_one_index(**dict(zip(("scores", "labels", "pools"), pilot, strict=True)))
-    scores, labels, _ = check.labelled_rows(pilot[0], pilot[1], prefix="pilot ")
-    codes, number = check.as_codes(pilot[2], len(scores), "pilot pools")
-    if number < 5 or not labels.any():
-        raise InvalidInput("pilot", expected="5 pools or more with qualified rows", got=f"{number:,} pools")
-    rows = PoolRows.of(scores, labels, codes, number, by_rank=target.by_rank)
-    every = PoolRows.of(scores, np.ones(len(scores), dtype=bool), codes, number, by_rank=target.by_rank)
-    tabulate = _next_pools if target.about is About.POOL else _averages
-    table, needed, oracle = tabulate(asked, rows, every)
-    basis, rate = POOLED.format(pools=number, rows=len(scores)), float(labels.mean())
-    return Plan(
-        target, asked.alpha, basis, rate, oracle, tuple(table), needed, asked.pools, None, unit="pools"
-    )
-
-
-def _next_pools(
-    asked: PlanRequest, rows: PoolRows, every: PoolRows
-) -> tuple[list[PlanRow], tuple[Needed, ...], float]:
-    """The threshold is an order statistic of the V, so its law is a Beta on the pilot's V."""
-    reached, alpha = np.sort(rows.reached(asked.target.needed)), asked.alpha
-    never = float(np.mean(reached == -math.inf))
-    length = np.searchsorted(-every.scores, -reached, side="right") / every.pools
-    table = []
-    for pools in asked.sizes or POOL_SIZES:
-        rank = allowed_rank(pools, Level(alpha))
-        if rank == 0:
-            table.append(PlanRow(pools, "exact", 0, 0.0, None, None))
-            continue
-        levels = special.betaincinv(rank, pools - rank + 1, (np.arange(64) + 0.5) / 64)
-        ranks = np.minimum((levels * len(reached)).astype(int), len(reached) - 1)
-        assured = float(special.bdtr(rank - 1, pools, never))
-        usable = reached[ranks] > -math.inf
-        mean = float(length[ranks][usable].mean()) if usable.any() and assured >= 0.005 else None
-        table.append(PlanRow(pools, "exact", rank, assured, mean, None))
-    best = min(int(alpha * len(reached)), len(reached) - 1)
-    oracle = math.nan if reached[best] == -math.inf else float(length[best])
-    return table, _pools_needed(alpha, never), oracle
-
-
-def _pools_needed(alpha: float, never: float) -> tuple[Needed, ...]:
-    """From how many pools on, as often as assured, no more of them never reach the target than may.
-
-    One more pool that may fall short makes it more likely, each pool in between less.
-    """
-    many = np.arange(1, MOST_POOLS)
-    share = check.as_fraction(alpha, "alpha")
-    ranks = (many + 1) * share.numerator // share.denominator
-    sure = np.where(ranks > 0, special.bdtr(np.maximum(ranks - 1, 0), many, never), 0.0)
-    needed = []
-    for each in (0.5, 0.9):
-        last = int(many[sure < each].max(initial=0))
-        needed.append(Needed(each, "exact", last + 1 if last < many[-1] else None))
-    return tuple(needed)
-
-
-def _averages(
-    asked: PlanRequest, rows: PoolRows, every: PoolRows
-) -> tuple[list[PlanRow], tuple[Needed, ...], float]:
-    """The e-threshold rule on pools drawn again from the pilot's, at a few dozen thresholds."""
-    rng, k, alpha = np.random.default_rng(asked.seed), float(asked.target.k), asked.alpha
-    places = np.unique(np.linspace(1, rows.qualified, THRESHOLDS).astype(int))  # best qualified rows listed
-    held = np.stack([rows.totals(count) for count in places.tolist()], axis=1)
-    length = np.searchsorted(-every.scores, -rows.scores[places - 1], side="right") / every.pools
-    enough = held.mean(axis=0) >= k
-    oracle = float(length[np.argmax(enough)]) if enough.any() else math.nan
-    table = []
-    for pools in asked.sizes or POOL_SIZES:
-        stake = stake_for(pools, k, asked.target.guessed_spread, alpha)
-        ended = []
-        for _ in range(RUNS // 4):
-            walk = np.cumsum(np.log1p(stake * (held[rng.integers(0, rows.pools, pools)] - k)), axis=0)
-            certified = (walk.max(axis=0) >= -math.log(alpha)) | (walk[-1] >= math.log(rng.random() / alpha))
-            if certified.any():
-                ended.append(float(length[np.argmax(certified)]))
-        assured = len(ended) / (RUNS // 4)
-        mean = float(np.mean(ended)) if ended else None
-        excess = None if mean is None or math.isnan(oracle) else mean / oracle - 1
-        table.append(PlanRow(pools, "exact", 0, assured, mean, excess))
-    return table, (), oracle
-
-
 def _bands(asked: PlanRequest, best: Population) -> tuple[float, list[PlanRow]]:
     """The triage itself on simulated rows: how often it is certified, and the band that is left."""
     rng, edges = np.random.default_rng(asked.seed), np.linspace(0.0, 1.0, CELLS + 1)
@@ -256,3 +168,141 @@ def _ideal_band(target: Any, chance: Floats) -> float:
         rejected = np.cumsum(chance[::-1]) <= (1 - target.reject_recall) * chance.sum()
     last = float(many[rejected].max(initial=0)) / CELLS
     return math.nan if first == 0 or last == 0 else max(0.0, 1 - first - last)
+
+
+def labelling_row(
+    target: Promise, alpha: float, labels: int, population: Population, pool_size: float, seed: int
+) -> PlanRow:
+    """Chance to certify and expected list length with ``labels`` chosen labels."""
+    wanted = need(target, COLLECTION)
+    layout = lay_out(COLLECTION, min(labels, COLLECTION), wanted, alpha=alpha, future=True)
+    rates = np.linspace(0.0, population.base_rate, 4001)
+    shares = np.maximum.accumulate(population.listed(rates))
+    rng = np.random.default_rng(seed)
+    chances, lists, counts = [], [], []
+    for _ in range(PILOTS if layout.pilot_labels else 1):
+        chance, listed, count = _one(layout, wanted, alpha, shares, rates, rng)
+        chances.append(chance)
+        lists.append(chance * listed)
+        counts.append(count)
+    assurance = float(np.mean(chances))
+    size = pool_size * float(np.sum(lists) / np.sum(chances)) if assurance > 0.005 else None
+    return PlanRow(labels, RULE, round(float(np.mean(counts))), assurance, size, None)
+
+
+def _one(
+    layout: Layout, wanted: Need, alpha: float, shares: Floats, rates: Floats, rng: np.random.Generator
+) -> tuple[float, float, float]:
+    """One simulated pilot: chance to certify, listed share if certified, critical count of its block."""
+    chosen, otherwise, share_of_alpha = 0, None, 1 - layout.fallback
+    rest = COLLECTION - layout.apart
+    if layout.pilot_labels:
+        at = np.sort(rng.random(layout.pilot_labels)) * layout.pilot_block / layout.apart
+        good = rng.random(len(at)) < _chance(at, shares, rates)
+        wide, share = np.array([float(layout.pilot_block)]), alpha * layout.fallback
+        needed = float(wanted.count(layout.apart, wide, layout.pilot_labels, share)[0])
+        hits = at[good]
+        otherwise = float(hits[int(np.ceil(needed)) - 1]) if len(hits) >= needed else None
+        chosen = choose_block(
+            at, good, rest, layout.blocks, layout.labels, wanted, alpha * share_of_alpha,
+            1.0 if otherwise is None else otherwise,
+        )  # fmt: skip
+    block = float(layout.blocks[chosen])
+    end = block / rest
+    count = float(wanted.count(rest, np.array([block]), layout.labels, alpha * share_of_alpha)[0])
+    if count > layout.labels:
+        return (0.0, 1.0, count) if otherwise is None else (1.0, otherwise, count)
+    held = np.clip(np.interp(end, shares, rates) / end, 1e-12, 1 - 1e-12)
+    certified = float(special.betainc(count, layout.labels - count + 1, held))
+    listed = min(end, float(np.interp(count / layout.labels * end, rates, shares)))
+    if otherwise is None:
+        return certified, listed, count
+    return 1.0, certified * listed + (1 - certified) * otherwise, count
+
+
+def _chance(at: Floats, shares: Floats, rates: Floats) -> Floats:
+    """The chance to be qualified at a rank, from the curve of qualified by listed share."""
+    step = 0.5 * np.clip(at, 1e-3, 0.02)
+    high, low = np.minimum(at + step, 1.0), np.maximum(at - step, 0.0)
+    rise = np.interp(high, shares, rates) - np.interp(low, shares, rates)
+    return np.asarray(np.clip(rise / (high - low), 0.0, 1.0))
+
+
+def labelling_needs(target: Promise, alpha: float, population: Population, seed: int) -> list[Needed]:
+    """About how many chosen labels certify with probability 50 % and 90 %."""
+    needs: list[Needed] = []
+    labels = 16
+    for assurance in (0.5, 0.9):
+        while (
+            labels <= MOST_LABELS
+            and labelling_row(target, alpha, labels, population, 1.0, seed).assurance < assurance
+        ):
+            labels = round(labels * 1.2)
+        needs.append(Needed(assurance, RULE, labels if labels <= MOST_LABELS else None))
+    return needs
+
+
+class RanksAlone:
+    """A collection of which nothing is known but how many there are: rows are ranks."""
+
+    def __init__(self, size: int) -> None:
+        self.sizes: dict[str | None, int] = {None: size}
+
+    def at(self, group: str | None, ranks: Ints) -> Fetched:
+        return Fetched(ranks, -ranks.astype(np.float64), None, ranks + 1)
+
+
+def plan_collection(asked: PlanRequest, size: int) -> Plan:
+    """What so many labels of a collection of ``size`` candidates would give."""
+    (best, _, _, basis), target, alpha = asked.populations(), asked.target, asked.alpha
+    if target.sample not in ("control", "prefix"):
+        raise InvalidInput("collection", "goes with Recall and Precision; leave it out for other promises.")
+    target, curve = target.of_collection(), RateByShare(best)
+    share = target.kept_share
+    recall = target.sample == "control"
+    if recall:
+        oracle = size * float(best.listed(np.asarray([float(share) * best.base_rate]))[0])
+    else:
+        oracle = size * float(np.nan_to_num(curve.longest(float(share))))
+    qualified, rows, said = round(size * best.base_rate), [], []
+    for labels in dict.fromkeys(min(each, size) for each in asked.sizes or BUDGETS):
+        lists = _simulated(LabelRequest(RanksAlone(size), None, target, alpha, labels, {}), curve, asked.seed)
+        mean = float(np.mean(lists)) if lists else None
+        excess = mean / oracle - 1 if mean is not None and oracle else None
+        text = f"With {counted(labels, 'label')}: certified in {len(lists)} of {LABELLED} simulations"
+        text += "." if mean is None else f", with a list of about {numerals.about(mean)} on average."
+        shortest = None
+        if recall:
+            shortest = shortest_list(size, qualified, labels, share, as_fraction(alpha, "alpha"))
+            floor = f"With {qualified:,} qualified its list has {shortest:,} at best, however good the score."
+            text = " ".join(filter(None, [text, at_best(size, labels, share, alpha), floor]))
+        rows.append(PlanRow(labels, RULE, 0, len(lists) / LABELLED, mean, excess, shortest=shortest))
+        said.append(text)
+    return Plan(
+        target, alpha, basis, best.base_rate, oracle, tuple(rows), (), 1, None, unit="labels",
+        collection=size, said=tuple(said),
+    )  # fmt: skip
+
+
+def _simulated(asked: LabelRequest, curve: RateByShare, seed: int) -> list[int]:
+    """How long the lists are that the design certifies, each of a collection of its own."""
+    rng = np.random.default_rng(seed)
+    edges = np.unique(np.append(0.0, np.geomspace(1 / asked.size, 1.0, 100)))
+    held = asked.size * curve.cells(edges)
+    lists = []
+    for _ in range(LABELLED):
+        try:
+            design = DESIGNS[asked.target.sample or ""].start(asked, rng)
+        except InvalidInput:  # it could not certify, however the labels turn out
+            return []
+        ranks = np.array(design.sample.ranks)
+        above, below = (np.interp(at / asked.size, edges, held) for at in (ranks, ranks + 1))
+        truth = rng.random(len(ranks)) < below - above
+        while waiting := set(design.waiting):
+            marks = zip(design.sample.labels, truth.tolist(), strict=True)
+            design.sample.labels = "".join(
+                str(int(good)) if at in waiting else mark for at, (mark, good) in enumerate(marks)
+            )
+            design.advance()
+        lists.append(design.verdict().listed or 0)
+    return [listed for listed in lists if listed]
