@@ -13,6 +13,7 @@ from typing import Any, Literal, cast
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from surelist import _check as check
 from surelist._arrays import Floats, Mask
@@ -219,8 +220,8 @@ class Campaign(CampaignSoFar):
             self.monitor.observe(
                 qualified=screened.qualified, pool_size=screened.size, unreviewed=screened.unreviewed
             )
-            if self.monitor.raised is not None and self.monitor.raised.pools == self.monitor.pools:
-                self.monitor.name_alarm(screened.pool)
+            if (alarm := self.monitor.raised) is not None and alarm.pools == self.monitor.pools:
+                self.monitor.raised = replace(alarm, review_id=screened.pool)  # whose reviews have no ids
 
     def _look(self) -> None:
         """Update j: the c_j-th largest score known to be qualified; below the last one with an audit only."""

@@ -164,29 +164,22 @@ class Claim(Watched, kw_only=True, frozen=True):
     def describe(self, counts: Outcomes) -> str:
         """What was seen, and what was not, for a person."""
         unreviewed = f"{counts.unreviewed:,} more on the shortlists have no review" * bool(counts.unreviewed)
+        unaudited = ""
         if self.drawn:
-            seen = counts.trials - counts.unreviewed
             missing = counts.unreviewed + counts.unaudited
-            parts = [
-                f"of those drawn {counts.successes:,} of {seen:,} {self.words.removeprefix('the ')}",
-                f"{missing:,} drawn have no review" * bool(missing),
-            ]
+            seen, what = counts.trials - counts.unreviewed, self.words.removeprefix("the ")
+            known = f"of those drawn {counts.successes:,} of {seen:,} {what}"
+            unreviewed = f"{missing:,} drawn have no review" * bool(missing)
         elif self.audit_rate is not None:
-            parts = [
-                f"{counts.successes:,} qualified candidates on the lists, {counts.missed:,} among the "
-                f"{percent(self.audit_rate)} of the others who were audited",
-                unreviewed,
-                f"{counts.unaudited:,} drawn for the audit have no review" * bool(counts.unaudited),
-            ]
+            among = f"the {percent(self.audit_rate)} of the others who were audited"
+            known = f"{counts.successes:,} qualified candidates on the lists, {counts.missed:,} among {among}"
+            unaudited = f"{counts.unaudited:,} drawn for the audit have no review" * bool(counts.unaudited)
         elif self.k is None:
-            parts = [
-                f"{counts.successes:,} of {counts.trials:,} candidates qualified and shortlisted",
-                unreviewed,
-            ]
+            known = f"{counts.successes:,} of {counts.trials:,} candidates qualified and shortlisted"
         else:
-            unknown = f"{counts.unreviewed:,} more for lack of reviews unknown" * bool(counts.unreviewed)
-            parts = [f"{counts.successes:,} of {counts.trials:,} pools with enough", unknown]
-        return ", ".join(filter(None, parts))
+            known = f"{counts.successes:,} of {counts.trials:,} pools with enough"
+            unreviewed = f"{counts.unreviewed:,} more for lack of reviews unknown" * bool(counts.unreviewed)
+        return ", ".join(filter(None, (known, unreviewed, unaudited)))
 
     def whatever(self, counts: Outcomes) -> str:
         """How much is not known, to go behind an interval that allows for all of it."""
@@ -231,11 +224,8 @@ def claims_of(policy: Policy, audit_rate: float | None) -> tuple[Claim, ...]:
         raise InvalidInput("policy", f"no review can show whether it holds: {why}.")
     if not policy.grouped and len(policy.cutoffs) > 1:
         raise InvalidInput("policy", "it makes several promises of one list; watch each on its own.")
-    claims = tuple(
-        _claim(cutoff, watched, audit_rate)
-        for cutoff in policy.cutoffs
-        for watched in cutoff.target.watched(policy)
-    )
+    pairs = ((cutoff, watched) for cutoff in policy.cutoffs for watched in cutoff.target.watched(policy))
+    claims = tuple(_claim(cutoff, watched, audit_rate) for cutoff, watched in pairs)
     if audit_rate is not None and not all(cutoff.target.needs_audit for cutoff in policy.cutoffs):
         raise InvalidInput("audit_rate", "an audit goes with Recall and Triage promises only; leave it out.")
     return claims

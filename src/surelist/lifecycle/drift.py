@@ -76,17 +76,16 @@ class Drift(Displayed, Struct, frozen=True):
 
     def _display(self) -> Display:
         gap = f"{100 * self.gap:.1f} points at {numerals.number(self.at, 6)}"
+        chance = numerals.chance(self.p_value)
         facts = [
             ("calibration rows at or above it", percent(round(self.share_before, 4))),
             ("candidates at or above it", percent(round(self.share_now, 4))),
-            ("p-value without drift", numerals.chance(self.p_value)),
+            ("p-value without drift", chance),
             ("a random candidate above a random row", percent(round(self.higher, 3))),
             ("rows and candidates", f"{self.rows:,} and {self.candidates:,}"),
         ]
-        line = f"largest gap {gap}, p = {numerals.chance(self.p_value)}"
-        return Display(
-            line, f"Largest gap between the shares: {gap}.", facts, folded=[("Caveat", [self.caveat])]
-        )
+        said, folded = f"Largest gap between the shares: {gap}.", [("Caveat", [self.caveat])]
+        return Display(f"largest gap {gap}, p = {chance}", said, facts, folded=folded)
 
     def plot(self, ax: axes.Axes | None = None, *, path: str | Path | None = None) -> axes.Axes:
         """Where the gap is largest: both shares (needs the ``plots`` extra; ``path``: also a file)."""

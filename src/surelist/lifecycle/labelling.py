@@ -312,10 +312,8 @@ class Labelling(Saved[LabellingState]):
     @property
     def stages(self) -> list[tuple[str | None, str, int, int, int]]:
         """Stage by stage: group, name, how many labels have come, of how many, and how many are qualified."""
-        designs = self._state.designs
-        return [
-            (design.group, stage.name, *design.counts(stage)) for design in designs for stage in design.stages
-        ]
+        stages = ((design, stage) for design in self._state.designs for stage in design.stages)
+        return [(design.group, stage.name, *design.counts(stage)) for design, stage in stages]
 
     @property
     def certified(self) -> bool:
@@ -335,11 +333,8 @@ class Labelling(Saved[LabellingState]):
     def plot(self, ax: axes.Axes | None = None, *, path: str | Path | None = None) -> axes.Axes:
         """Labels by rank, and the threshold where there is one (needs the ``plots`` extra)."""
         ends = [verdict.listed for verdict in self._verdicts() if verdict.listed is not None]
-        answers = [
-            (design.sample.ranks[at] + 1, design.sample.labels[at] == "1")
-            for design, at in self._where.values()
-            if design.sample.labels[at] in "01"
-        ]
+        drawn = [(each.sample.ranks[at] + 1, each.sample.labels[at]) for each, at in self._where.values()]
+        answers = [(rank, mark == "1") for rank, mark in drawn if mark in "01"]
         return axes.picture(ax, path, axes.draw_labels, answers, ends)
 
     @property

@@ -135,7 +135,9 @@ class PrecisionDesign(RankedDesign, tag="precision"):
     def next_test(self, left: int, block: int) -> base.Stage | None:
         """A closer look, or a block of at most ``block`` labels and its tests; None: nothing is worth it."""
         share, curve, ends = float(self.share), self.curve(), np.array(self.ends)
-        if len(self.stages) == 1 and self._beyond(curve):
+        # whether the list may go far beyond those who can be labelled one by one
+        beyond = float(curve.down_to(self.labels)) >= (share - NEAR) * self.labels
+        if len(self.stages) == 1 and self.draws[WIDER].places and beyond:
             return self.drawn("wider look", 0, left)
         looked = self.stages[-1].name == "closer look"
         look = None if looked else closer_look(curve, ends, self.labels, left, share)
@@ -147,11 +149,6 @@ class PrecisionDesign(RankedDesign, tag="precision"):
         stage = self.drawn("block", plan.end, plan.labels)
         stage.steps, stage.weights = plan.steps, plan.weights
         return stage
-
-    def _beyond(self, curve: Curve) -> bool:
-        """Whether the list may go far beyond those who can be labelled one by one."""
-        known = bool(self.draws[WIDER].places)
-        return known and float(curve.down_to(self.labels)) >= (float(self.share) - NEAR) * self.labels
 
     def offers(self, name: str) -> int:
         return {"wider look": 1, "closer look": len(self.ends), "block": len(self.ends)}.get(name, 0)
@@ -242,8 +239,7 @@ class PrecisionDesign(RankedDesign, tag="precision"):
         hold(cuts == sorted(cuts, reverse=True) and self.best >= cuts[0], "its cuts are impossible")
         hold(len(self.whole) == 2, "it has other draws than its design")
         super().verify()
-        tested = self._tested()
-        if tested is not None:
+        if (tested := self._tested()) is not None:
             stage = self.stages[tested]
             steps, weights = stage.steps, stage.weights
             hold(len(steps) == len(weights) > 0 and steps == sorted(set(steps)), "its tests are out of order")
@@ -251,16 +247,16 @@ class PrecisionDesign(RankedDesign, tag="precision"):
             hold(min(weights) >= 0 and sum(weights) <= PARTS, "its weights are more than alpha")
 
     def about(self, stage: base.Stage, asked: str) -> str:
-        best = f"the best {number(self.ends[stage.chosen or 0])}"
-        level = percent(float(self.level))
-        among = " from all ranks" if self.everywhere else f" among the best {number(self.labels)}"
-        tests = f"{counted(len(stage.steps), 'list')}, the shortest first, at {level} in all"
+        best = f"drawn at random from the best {number(self.ends[stage.chosen or 0])}"
+        among = "from all ranks" if self.everywhere else f"among the best {number(self.labels)}"
+        tests = (
+            f"{counted(len(stage.steps), 'list')}, the shortest first, at {percent(float(self.level))} in all"
+        )
         return {
-            "pilot": f"Pilot: {asked}{among}, to choose what follows.",
+            "pilot": f"Pilot: {asked} {among}, to choose what follows.",
             "wider look": f"A wider look: {asked} from all ranks below, to choose what follows.",
-            "closer look": f"A closer look: {asked}, drawn at random from {best}, to choose what follows.",
-            "block": f"Block: {asked}, drawn at random from {best}, which were chosen before. Their labels "
-            f"test {tests}.",
+            "closer look": f"A closer look: {asked}, {best}, to choose what follows.",
+            "block": f"Block: {asked}, {best}, which were chosen before. Their labels test {tests}.",
             "below": f"The {asked} that come next in the ranking: those that qualify are listed by name.",
         }[stage.name]
 

@@ -42,7 +42,6 @@ def pilot_ranks(low: int, high: int, rows: int, bins: Ints, rng: np.random.Gener
     drawn = [
         begin + rng.choice(int(width), int(count), replace=False, shuffle=False)
         for begin, width, count in zip(edges, widths, take, strict=False)
-        if count
     ]
     return np.sort(np.concatenate([NOBODY, *drawn])).astype(np.int64)
 

@@ -57,11 +57,9 @@ class RecallDesign(RankedDesign, tag="control"):
 
     sizes: list[int]
 
-    orders = tuple(
-        [*before, *after]
-        for before in ([], [PART], [PART, PART], ["pilot"])
-        for after in ([UNIFORM], [FIRST, SECOND])
-        if before != ["pilot"] or after != [UNIFORM]
+    orders = (
+        *(parts * [PART] + after for parts in range(3) for after in ([UNIFORM], [FIRST, SECOND])),
+        ["pilot", FIRST, SECOND],
     )
     pilots = ("pilot", PART)
 
@@ -102,10 +100,7 @@ class RecallDesign(RankedDesign, tag="control"):
         curve = self.curve()
         if name == FIRST:
             return self._draws.second(curve, left)
-        curve = curve if name == "pilot" else curve.with_one_more()
-        alpha = as_fraction(self.alpha, "alpha")
-        first = plan_first(curve, self.sizes[:-1:6], left, self.promise.kept_share, alpha)
-        return self.drawn(FIRST, self.sizes.index(first.end), first.labels)
+        return self._draws.first(curve if name == "pilot" else curve.with_one_more(), left)
 
     def _goes_on(self, part: int) -> bool:
         """Whether enough of the sample are qualified for more of it, after the part of this number."""
@@ -257,6 +252,11 @@ class BothDraws(Struct, frozen=True):
     def _first(self) -> int:
         """The number of the first draw's stage."""
         return [stage.name for stage in self.design.stages].index(FIRST)
+
+    def first(self, curve: Curve, left: int) -> Stage:
+        """The block at the top, and how many of it: those with the shortest list to expect."""
+        plan = plan_first(curve, self.sizes[:-1:6], left, self.share, self.alpha)
+        return self.design.drawn(FIRST, self.sizes.index(plan.end), plan.labels)
 
     def top(self) -> tuple[int, int, int, int]:
         """Of the first draw: rows of its block, how many were free, how many drawn, how many qualify."""

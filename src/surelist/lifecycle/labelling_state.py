@@ -69,12 +69,10 @@ class LabellingState(State, kw_only=True, forbid_unknown_fields=True):
         received = sum(design.counts(design.stages[-1])[0] for design in self.designs)
         facts = [(design.group or "promise", design.promise.describe()) for design in self.designs]
         where = "accepted" if any(design.promise.three_ways for design in self.designs) else "on the list"
-        facts += [
-            ("wrong with probability", f"at most {percent(self.alpha)}"),
-            ("candidates", number(sum(design.size for design in self.designs))),
-            *([(where, number(listed))] if listed is not None else []),
-            ("started", self.created),
-        ]
+        facts.append(("wrong with probability", f"at most {percent(self.alpha)}"))
+        facts.append(("candidates", number(sum(design.size for design in self.designs))))
+        facts += [(where, number(listed))] if listed is not None else []
+        facts.append(("started", self.created))
         line = f"{received:,} of {received + waiting:,} labels of this stage are here"
         line += f"; {counted(waiting, 'candidate')} to label next" if waiting else ": all of them"
         # with all of them, what comes after the design: the promise, or why there is none

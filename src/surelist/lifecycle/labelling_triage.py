@@ -20,7 +20,6 @@ from surelist.lifecycle import labelling_design as base
 from surelist.lifecycle.labelling_precision import STEP, WIDER, Accepted, PrecisionDesign
 from surelist.lifecycle.labelling_ranked import RankBlock, pilot_bins, pilot_ranks
 from surelist.lifecycle.labelling_recall import FIRST, SECOND, BothDraws
-from surelist.lifecycle.recall_plan import plan_first
 from surelist.promises.kinds.collection_triage import AcceptedRejected
 from surelist.promises.kinds.few_labels import TwoDraws
 from surelist.promises.phrases import counted, number
@@ -109,26 +108,21 @@ class TriageDesign(PrecisionDesign, tag="triage"):
         left, name = self.left, self.stages[-1].name
         if name == BAND:
             return None
-        if left > 0 and name in self.pilots:
-            tests = self.next_test(left, int(TESTS * left))
-            if tests is not None:
-                return tests
+        if left > 0 and name in self.pilots and (tests := self.next_test(left, int(TESTS * left))):
+            return tests
         if left > 0 and name == FIRST:
             return self._draws.second(self.curve(), left)
-        if left > 0 and name != SECOND and self.size > 1:
-            ends = self.sizes[:-1:6]
-            first = plan_first(self.curve(), ends, left, self.promise.kept_share, self.level)
-            if first.labels:
-                return self.drawn(FIRST, self.sizes.index(first.end), first.labels)
+        drawing = left > 0 and name != SECOND and self.size > 1
+        if drawing and (first := self._draws.first(self.curve(), left)).asked:
+            return first
         lists = self._lists()
         band = [at for at in lists.undecided if self.sample.labels[at] == base.WAITING]
         return base.Stage(BAND, band) if band and not lists.fits else None
 
     def _lists(self) -> Lists:
         made, labels, scores = self.accepted(), self.sample.labels, self.sample.scores
-        cut, rejected = self.size, None
-        if any(stage.name == SECOND for stage in self.stages):
-            cut, rejected = self._draws.ended()
+        drawn = any(stage.name == SECOND for stage in self.stages)
+        cut, rejected = self._draws.ended() if drawn else (self.size, None)
         while 0 < cut < self.size and scores[cut] == scores[cut - 1]:  # equal scores are treated alike
             cut += 1
         cut, off = max(cut, made.end), {*made.off}
@@ -205,12 +199,8 @@ class TriageDesign(PrecisionDesign, tag="triage"):
         return min(len(self.waiting), len(lists.undecided) - lists.accepted.pads)
 
     def describe(self) -> list[str]:
+        lines = super().describe()
         if (most := self.most_looks) is None:
-            return super().describe()
-        return [
-            *super().describe(),
-            *base.wrapped(
-                f"Left: {counted(most, 'look')} at most; they may end at any time, and the promise then "
-                "says how many are left to people."
-            ),
-        ]
+            return lines
+        text = f"Left: {counted(most, 'look')} at most; they may end at any time, and the promise then "
+        return [*lines, *base.wrapped(text + "says how many are left to people.")]

@@ -267,17 +267,11 @@ class Monitor(Saved[MonitorState]):
 
     def _display(self) -> Display:
         state = "ALARM" if self.alarm else "no alarm"
-        facts = [
-            ("pools", number(self.pools)),
-            ("e-value", self._evidence),
-        ]
+        facts = [("pools", number(self.pools)), ("e-value", self._evidence)]
         facts += [(claim.group or "rate", self._describe(claim)) for claim in self.claims]
-        return Display(
-            f"{counted(self.pools, 'pool')}, e-value {numerals.number(self.e_value, 3)}, {state}",
-            "No alarm." if not self.alarm else f"ALARM. {self.policy.promise}",
-            facts,
-            folded=[("The promise watched", [self._policy.promise])],
-        )
+        line = f"{counted(self.pools, 'pool')}, e-value {numerals.number(self.e_value, 3)}, {state}"
+        said = f"ALARM. {self.policy.promise}" if self.alarm else "No alarm."
+        return Display(line, said, facts, folded=[("The promise watched", [self._policy.promise])])
 
     @property
     def _evidence(self) -> str:
@@ -315,8 +309,8 @@ class Monitor(Saved[MonitorState]):
 
     def resume(self, state: Watch) -> Self:
         """Go on from what another monitor of the same policy knew."""
-        hold([tally.group for tally in state.tallies] == list(self.tallies),
-             "the monitor's groups are not those of the policy")  # fmt: skip
+        same = [tally.group for tally in state.tallies] == list(self.tallies)
+        hold(same, "the monitor's groups are not those of the policy")
         for claim, tally in zip(self.claims, state.tallies, strict=True):
             self.tallies[claim.group] = tally
             self.bets[claim.group] = claim.bets(np.asarray(tally.log_wealth), state.pools)
@@ -346,8 +340,3 @@ class Monitor(Saved[MonitorState]):
         self._policy = policy
         for tally in self.tallies.values():
             tally.before = tally.total
-
-    def name_alarm(self, name: str) -> None:
-        """Say which pool raised the alarm, where reviews have no ids of their own."""
-        assert self.raised is not None
-        self.raised = Alarm(self.raised.pools, name, self.raised.e_value)

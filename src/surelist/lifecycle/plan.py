@@ -31,6 +31,7 @@ RESAMPLED = (
     "{replicates} resamples of it. Do not use the pilot rows for calibration: they chose n."
 )
 PAPER_RULES = ("dkw", "bernstein")
+LIKELY = "certifiable with probability 90%"
 HOPELESS = "Not even everyone on the list would do: the target exceeds the qualified there are."
 
 
@@ -142,39 +143,24 @@ class Plan(Displayed, Struct, frozen=True):
         rows = self.recommended
         needed = self.needs(0.9) if self.needed else rows
         if rows is None or needed is None:
-            number = "No number" if self.needed else "None of these numbers"
-            return (
-                f"{number} of calibration {self.unit} makes it certifiable with probability 90%. Ask for "
-                "less, or look for a better score."
-            )
-        more = ""
-        if rows > needed:
-            more = (
-                f" {needed:,} or more make it certifiable with probability 90%; the others save more reviews "
-                "than they cost."
-            )
-        return f"Gather about {numerals.at_least(rows)} calibration {self.unit}.{more}"
+            none = f"{'No number' if self.needed else 'None of these numbers'} of calibration {self.unit}"
+            return f"{none} makes it {LIKELY}. Ask for less, or look for a better score."
+        more = f" {needed:,} or more make it {LIKELY}; the others save more reviews than they cost."
+        return f"Gather about {numerals.at_least(rows)} calibration {self.unit}.{more * (rows > needed)}"
 
     def describe(self, paper: bool = False) -> str:
         """The recommendation, what it rests on, the table, and what is enough; ``paper``: its rule too."""
         per = "per pool" if self.target.pool else "per 100 candidates"
         if self.collection is not None:
             per = f"of {self.collection:,} candidates"
-        lines = [
-            self.recommendation(),
-            "",
-            f"{self.target.describe()}, alpha {self.alpha:g}.",
-            self.basis,
-            "",
-        ]
-        if math.isnan(self.oracle):
-            lines.append(HOPELESS)
-        elif self.measure == "certified":
-            lines.append(f"Such a list holds {self.oracle:.2f} qualified candidates {per}.")
+        asked = f"{self.target.describe()}, alpha {self.alpha:g}."
+        best = f"Oracle list (the population known): {self.length(self.oracle)} {per}."
+        if self.measure == "certified":
+            best = f"Such a list holds {self.oracle:.2f} qualified candidates {per}."
         elif self.measure == "band":
-            lines.append(f"Left to people with the population known: {self.oracle:.2f} {per}.")
-        else:
-            lines.append(f"Oracle list (the population known): {self.length(self.oracle)} {per}.")
+            best = f"Left to people with the population known: {self.oracle:.2f} {per}."
+        best = HOPELESS if math.isnan(self.oracle) else best
+        lines = [self.recommendation(), "", asked, self.basis, "", best]
         if self.start is not None:
             lines.append(f"Begin the walk at half of that, at a start of {self.start:g}.")
         shown = [each for each in self.rules if paper or each not in PAPER_RULES]
@@ -201,14 +187,11 @@ class Plan(Displayed, Struct, frozen=True):
         oracle = HOPELESS if math.isnan(self.oracle) else f"{self.length(self.oracle)} candidates"
         known = {"certified": "such a list holds", "band": "left to people at best"}
         best = known.get(self.measure, "best possible list")
-        facts = [("for", f"{self.target.describe()}, alpha {self.alpha:g}"), (best, oracle)]
+        asked = f"{self.target.describe()}, alpha {self.alpha:g}"
         rows = "no number of" if self.recommended is None else f"about {self.recommended:,}"
-        return Display(
-            f"{self.target.describe()}, alpha {self.alpha:g}: {rows} {self.unit}",
-            self.recommendation(),
-            [*facts, ("basis", self.basis)],
-            folded=[("Calibration sizes", _table(self, self.rules)), ("Certifiable", needed)],
-        )
+        facts = [("for", asked), (best, oracle), ("basis", self.basis)]
+        folded = [("Calibration sizes", _table(self, self.rules)), ("Certifiable", needed)]
+        return Display(f"{asked}: {rows} {self.unit}", self.recommendation(), facts, folded=folded)
 
     def plot(self, ax: axes.Axes | None = None, *, path: str | Path | None = None) -> axes.Axes:
         """Expected list length against n, and how many are enough (``plots`` extra; ``path``: a file)."""

@@ -216,11 +216,8 @@ class StopTest(DrawnTest[StopState]):
     @property
     def _next_look(self) -> int:
         """The next look that can still be passed; drawing the whole rest always can."""
-        return next(
-            look
-            for look, size in enumerate(self.sizes)
-            if size > self.drawn and (look >= self.hits or size == self._state.rest)
-        )
+        coming = ((look, size) for look, size in enumerate(self.sizes) if size > self.drawn)
+        return next(look for look, size in coming if look >= self.hits or size == self._state.rest)
 
     def tell(self, labels: object) -> None:
         """Take in labels in the order of ``ask``; a missing one (None or NaN) counts as relevant."""
@@ -352,9 +349,9 @@ class StopTest(DrawnTest[StopState]):
             return []
         words = {"0": "not relevant", "1": "relevant", "-": "missing"}
         named = [f"item {each.row} from {words[each.was]} to {words[each.now]}" for each in made[:5]]
-        more = [f"{len(made) - 5:,} more"] if len(made) > 5 else []
+        named += [f"{len(made) - 5:,} more"] if len(made) > 5 else []
         return [
-            f"{counted(len(made), 'label')} corrected, on record: {', '.join([*named, *more])}. A label "
+            f"{counted(len(made), 'label')} corrected, on record: {', '.join(named)}. A label "
             "that is not relevant after all stays a hit of the looks it was counted in."
         ]
 

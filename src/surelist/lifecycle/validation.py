@@ -149,7 +149,7 @@ class Validation(DrawnTest[ValidationState]):
         """Rows to label now, in this order: all that are to come, or the first ``count`` of them."""
         pairs = zip(self._state.order, self._state.labels, strict=True)
         rows = [row for row, mark in pairs if mark == WAITING]
-        return np.array(rows if count is None else rows[: check.as_count(count, "count")], dtype=np.int64)
+        return np.array(rows[: None if count is None else check.as_count(count, "count")], dtype=np.int64)
 
     def tell(self, rows: Any, labels: Any) -> None:
         """Take in labels of rows that were asked for; a missing one (None or NaN) will not come.
@@ -187,14 +187,10 @@ class Validation(DrawnTest[ValidationState]):
         A missing label is not relevant among those kept, and relevant among those left out.
         """
         state = self._state
-        kept, left = (
-            [mark for side, mark in zip(state.sides, state.labels, strict=True) if side == which]
-            for which in "10"
-        )
-        return (
-            Sampled(state.kept, len(kept), kept.count("1")),
-            Sampled(state.left, len(left), len(left) - left.count("0")),
-        )
+        pairs = list(zip(state.sides, state.labels, strict=True))
+        kept, left = ([mark for side, mark in pairs if side == which] for which in "10")
+        good = Sampled(state.kept, len(kept), kept.count("1"))
+        return good, Sampled(state.left, len(left), len(left) - left.count("0"))
 
     @property
     def kept_at_least(self) -> float | None:
@@ -215,8 +211,7 @@ class Validation(DrawnTest[ValidationState]):
     def _said(self) -> list[str]:
         state, (kept, left) = self._state, self.sampled()
         drawn = (
-            f"{counted(state.kept, 'row')} {'was' if state.kept == 1 else 'were'} kept and "
-            f"{state.left:,} left out. Drawn at random: {kept.drawn:,} of those kept and "
+            f"{_sides(state.kept, state.left)} Drawn at random: {kept.drawn:,} of those kept and "
             f"{left.drawn:,} of those left out."
         )
         made = len(state.corrected)
@@ -239,13 +234,11 @@ class Validation(DrawnTest[ValidationState]):
 
     def _display(self) -> Display:
         state, (kept, left) = self._state, self.sampled()
-        facts = [
-            ("kept", f"{state.kept:,}, {kept.drawn:,} drawn"),
-            ("left out", f"{state.left:,}, {left.drawn:,} drawn"),
-            ("recall asked for", percent(state.recall)),
-            ("wrong with probability", f"at most {percent(state.alpha)}, over our own draw"),
-            ("started", state.created),
-        ]
+        sides = [("kept", state.kept, kept.drawn), ("left out", state.left, left.drawn)]
+        facts = [(side, f"{rows:,}, {drawn:,} drawn") for side, rows, drawn in sides]
+        risk = f"at most {percent(state.alpha)}, over our own draw"
+        facts += [("recall asked for", percent(state.recall)), ("wrong with probability", risk)]
+        facts.append(("started", state.created))
         word = "certified" if self.certified else "not certified" if self.done else "labels to come"
         line = f"recall {percent(state.recall)} of {state.kept + state.left:,} decisions: {word}"
         return Display(line, self._verdict(), facts, folded=[("What it rests on", [CONDITIONS])])
@@ -254,12 +247,11 @@ class Validation(DrawnTest[ValidationState]):
 def describe_plan(kept: int, left: int, recall: float, sizes: Sequence[int], alpha: float) -> str:
     """What samples of these sizes can certify, before anybody labels."""
     recall, alpha = check.as_alpha(recall, "recall"), check.as_level(alpha)
-    lines = [
-        f"{counted(kept, 'row')} {'was' if kept == 1 else 'were'} kept and {left:,} left out. "
-        f"To certify a recall of {percent(recall)}, wrong with probability at most "
-        f"{percent(alpha)} over the draw, at most so many of those drawn from "
-        f"the left out may be relevant, if {percent(RELEVANT)} of those drawn from the kept are:"
-    ]
+    text = (
+        f"{_sides(kept, left)} To certify a recall of {percent(recall)}, wrong with probability at most "
+        f"{percent(alpha)} over the draw, at most so many of those drawn from the left out may be relevant, "
+        f"if {percent(RELEVANT)} of those drawn from the kept are:"
+    )
     level, target = check.as_fraction(alpha, "alpha"), check.as_fraction(recall, "recall")
     table = [f"{'sample':>8}{'of kept':>10}{'of left out':>13}{'relevant at most':>18}"]
     for sample in sizes:
@@ -272,4 +264,8 @@ def describe_plan(kept: int, left: int, recall: float, sizes: Sequence[int], alp
         most = smallest(too_many, 0, split.left) - 1
         allowed = f"{most:,}" if most >= 0 else "too small"
         table.append(f"{split.kept + split.left:>8,}{split.kept:>10,}{split.left:>13,}{allowed:>18}")
-    return "\n".join([filled(lines), "", *table])
+    return "\n".join([filled([text]), "", *table])
+
+
+def _sides(kept: int, left: int) -> str:
+    return f"{counted(kept, 'row')} {'was' if kept == 1 else 'were'} kept and {left:,} left out."

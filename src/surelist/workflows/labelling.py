@@ -170,9 +170,8 @@ def start_stop(
         _require_new(path := state.with_suffix(".rest.csv"))
         table, marks = _decisions(rest, decided)
         undecided = rows_at(table, [row for row, mark in enumerate(marks) if mark is None])
-        left = [
-            row for row in undecided if any(cell not in (None, "") for cell in row)
-        ]  # as Excel may save some
+        # Excel may save some that are blank
+        left = [row for row in undecided if any(cell not in (None, "") for cell in row)]
         found = marks.count(1.0)
         where, empty = f"column {decided!r}", "every row has a decision"
     if not left:
@@ -242,18 +241,14 @@ def _tell_in_order(
 
 def _changed(told: Mapping[int, float | None], given: Mapping[int, float | None]) -> Changed:
     """Rows whose label on record is another than the one given now: both; a blank says nothing."""
-    return {
-        row: (told[row], now)
-        for row, now in given.items()
-        if now is not None and row in told and told[row] != now
-    }
+    known = {row: now for row, now in given.items() if now is not None and row in told}
+    return {row: (told[row], now) for row, now in known.items() if told[row] != now}
 
 
 def _difference(changed: Changed) -> str:
     words: dict[float | None, str] = {None: "missing", 0: "0", 1: "1"}
-    named = [
-        f"row {row} is {words[was]} on record and {words[now]} here" for row, (was, now) in changed.items()
-    ]
+    pairs = ((row, words[was], words[now]) for row, (was, now) in changed.items())
+    named = [f"row {row} is {was} on record and {now} here" for row, was, now in pairs]
     more = f", and {len(named) - 5:,} more" if len(named) > 5 else ""
     return (
         f"{'; '.join(named[:5])}{more}. Nothing was recorded. If the sheet is right, record it with "
@@ -294,10 +289,8 @@ def write_rows(
     kept = [index for index, name in enumerate(table.titles) if name.lower() not in dropped]
     added = [] if label is None else [label]
     header = [ROW, *(table.titles[index] for index in kept), *added]
-    body = [
-        [row, *(values[index] for index in kept), *(None for _ in added)]
-        for row, values in zip(rows, fetched, strict=True)
-    ]
+    pairs = zip(rows, fetched, strict=True)
+    body = [[row, *(cells[index] for index in kept), *(None for _ in added)] for row, cells in pairs]
     write_sheet(output, header, body, table.paths)
 
 

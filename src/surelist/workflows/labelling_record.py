@@ -33,9 +33,8 @@ class LabellingStatus(Struct, frozen=True):
     policy: Policy | None
     refusal: str | None
     future: bool  # a promise about future pools, not about the list of this very collection
-    stages: tuple[
-        tuple[str | None, str, int, int, int], ...
-    ] = ()  # group, name, labels here, asked for, qualified
+    # group, name, labels here, asked for, qualified
+    stages: tuple[tuple[str | None, str, int, int, int], ...] = ()
     listed: int | None = None  # of the collection
     most_looks: int | None = None  # of a triage whose labels are all here
 
@@ -92,12 +91,13 @@ def told(text: str, marks: str, answers: Told, again: bool = False) -> tuple[str
     work = resumed(text, marks)
     if again:
         correct(work, answers)
-        return work.marks, _status(work)
-    waiting = set(work.ask().tolist())
-    for row in answers.rows:
-        if row not in waiting:
-            raise InvalidInput("labels", f"row {row:,} is not asked for now. Ask which are, and label those.")
-    work.tell(answers.rows, answers.labels)
+    else:
+        waiting = set(work.ask().tolist())
+        if (other := next((row for row in answers.rows if row not in waiting), None)) is not None:
+            raise InvalidInput(
+                "labels", f"row {other:,} is not asked for now. Ask which are, and label those."
+            )
+        work.tell(answers.rows, answers.labels)
     return work.marks, _status(work)
 
 

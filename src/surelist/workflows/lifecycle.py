@@ -96,10 +96,9 @@ def start_campaign(
 ) -> Campaign:  # fmt: skip
     """Start a campaign from a table of calibration rows; an existing state is not overwritten."""
     if state.exists():
+        why = "Starting again on the same rows is not covered by the promise"
         raise InvalidInput(
-            "output",
-            f"{state} exists. Starting again on the same rows is not covered by the promise; give another "
-            "name for a campaign on fresh rows.",
+            "output", f"{state} exists. {why}; give another name for a campaign on fresh rows."
         )
     source, options = Source(past, hints=hints), {**options, "missing_labels": missing_labels}
     _, campaign = campaign_record.begun_from(source, score, label, target, **options)
@@ -179,10 +178,8 @@ def _monitor(state: Path, policy: Path | None, alpha: float | None, audit_rate: 
         raise InvalidInput(
             "policy", f"{state} watches another policy than {policy}; give each its own state."
         )
-    for name, asked, begun in (
-        ("alpha", alpha, monitor.alpha),
-        ("audit_rate", audit_rate, monitor.audit_rate),
-    ):
+    pairs = (("alpha", alpha, monitor.alpha), ("audit_rate", audit_rate, monitor.audit_rate))
+    for name, asked, begun in pairs:
         if asked is not None and asked != begun:
             began = "without one" if begun is None else f"at {begun:g}"
             raise InvalidInput(
@@ -205,16 +202,13 @@ def _pools(table: dict[str, Any], roles: list[str], *, grouped: bool) -> dict[st
         if str(group) in groups:
             raise InvalidInput("pools", f"pool {str(name)!r} appears twice, the second time in row {row}.")
         groups[str(group)] = {role: _number(table[role][row], role, row) for role in roles}
-    return {name: _numbers(groups, roles, grouped) for name, groups in pools.items()}
-
-
-def _numbers(
-    groups: dict[str, dict[str, int | None]], roles: list[str], grouped: bool
-) -> dict[str, Any] | None:
-    numbers = {role: {group: values[role] for group, values in groups.items()} for role in roles}
-    if any(None in numbers.get(role, {}).values() for role in ("qualified", "missed")):
-        return None
-    return numbers if grouped else {role: values[""] for role, values in numbers.items()}
+    numbers: dict[str, dict[str, Any] | None] = {}
+    for name, groups in pools.items():
+        held = {role: {group: values[role] for group, values in groups.items()} for role in roles}
+        waits = any(None in held.get(role, {}).values() for role in ("qualified", "missed"))
+        shown = held if grouped else {role: values[""] for role, values in held.items()}
+        numbers[name] = None if waits else shown
+    return numbers
 
 
 def read_labels(table: Table, column: str, role: str = "label") -> list[float | None]:
