@@ -69,7 +69,7 @@ def count_keys(
 ) -> Counts:
     """Rows per combination of keys, in one pass."""
     if not keys:
-        return {(): int(columns.rows(frame.select(nw.len().alias(ROWS)), what)[0][0])}
+        return {(): columns.table.count(frame, what)}
     counted = frame.with_columns(**keys).select(*keys).group_by(*keys).agg(nw.len().alias(ROWS))
     if POOL not in keys:
         counted = counted.head(MOST_GROUPS + 1)
@@ -122,8 +122,7 @@ def lost_order(columns: Columns, unusable: int) -> list[Problem]:
     """Whole numbers that lose their order as floats: never dropped, since they may be the best scores."""
     if not unusable or columns.too_large is None:
         return []
-    lost = columns.frame.filter(columns.too_large).select(nw.len().alias(ROWS))
-    count = int(columns.rows(lost, "looking for large scores")[0][0])
+    count = columns.table.count(columns.frame.filter(columns.too_large), "looking for large scores")
     return _rows("score", columns, "score", check.LOST, count, columns.too_large, "rescale them")
 
 
@@ -192,8 +191,7 @@ def wrong_ids(columns: Columns, *, hashed: bool) -> list[Problem]:
     if columns.ident is None:
         return []
     absent = columns.ident.is_null()
-    missing = columns.frame.filter(absent).select(nw.len().alias(ROWS))
-    count = int(columns.rows(missing, "looking for missing ids")[0][0])
+    count = columns.table.count(columns.frame.filter(absent), "looking for missing ids")
     problems = _rows("missing id", columns, "id", "missing candidate id", count, absent, stops=hashed)
     count, shown = repeated_ids(columns, by_pool=not hashed)
     if count:
@@ -263,7 +261,7 @@ def repeated_ids(columns: Columns, *, by_pool: bool) -> tuple[int, str]:
         .agg(nw.len().alias(ROWS))
         .filter(nw.col(ROWS) > 1)
     )
-    count = int(columns.rows(twice.select(nw.len().alias(ROWS)), "looking for repeated ids")[0][0])
+    count = columns.table.count(twice, "looking for repeated ids")
     if not count:
         return 0, ""
     few = columns.rows(twice.head(EXAMPLES), "fetching examples")

@@ -124,9 +124,9 @@ class TableEvidence(Struct, frozen=True):
         qualified, columns = self.scores.frame, self.scores.columns
         if columns.group is not None:
             qualified = qualified.filter(nw.col(GROUP) == self.raw)
-        above = qualified.filter(nw.col(SCORE) > threshold).select(nw.len().alias(ROWS))
         at = qualified.filter(nw.col(SCORE) == threshold).select(ID)
-        count = int(columns.rows(above, "counting scores above the threshold")[0][0])
+        above = qualified.filter(nw.col(SCORE) > threshold)
+        count = columns.table.count(above, "counting scores above the threshold")
         return count, [row[0] for row in columns.rows(at, "fetching ids at the threshold")]
 
 

@@ -187,6 +187,8 @@ def _chosen(book: CalamineWorkbook, path: str | Path, wanted: str | None) -> tup
 def _parsed(
     sheet: CalamineSheet, name: str, names: tuple[str, ...], path: str | Path, header_row: int | None
 ) -> Sheet:
+    from xlsxwriter.utility import xl_col_to_name
+
     where = f"sheet {name!r} of {path}"
     cells = ([_plain(cell) for cell in row] for row in sheet.iter_rows())
     filled = {number: row for number, row in enumerate(cells, 1) if _any_filled(row)}
@@ -203,13 +205,12 @@ def _parsed(
     rows = [row for number, row in filled.items() if number > top]
     kept = [at for at, cells in enumerate(zip(filled[top], *rows, strict=True)) if _any_filled(cells)]
     first = sheet.start[1] if sheet.start else 0
-    addresses = [f"{letters_of(first + at)}{top}" for at in kept]
-    titles = _titles([filled[top][at] for at in kept], addresses, where)
+    letters = [xl_col_to_name(first + at) for at in kept]
+    titles = _titles([filled[top][at] for at in kept], [f"{each}{top}" for each in letters], where)
     columns = [[row[at] for row in rows] for at in kept]
     skipped = tuple(number for number in range(top + 1, max(filled)) if number not in filled)
     shown = _formats(path, name, top)
-    placed = {title: letters_of(first + at) for at, title in zip(kept, titles, strict=True)}
-    formats = {title: shown[letters] for title, letters in placed.items() if letters in shown}
+    formats = {title: shown[each] for title, each in zip(titles, letters, strict=True) if each in shown}
     origin = Origin("excel", name, names, header=top, above=above, skipped=skipped, formats=formats)
     typed = [_typed(cells) for cells in columns]
     kinds = {title: kind for title, (kind, _) in zip(titles, typed, strict=True)}
@@ -300,15 +301,6 @@ _SQL: dict[type, str] = {
     datetime.date: "DATE",
     datetime.datetime: "TIMESTAMP",
 }
-
-
-def letters_of(column: int) -> str:
-    """The name of a column by its number from 0."""
-    text, column = "", column + 1
-    while column:
-        column, rest = divmod(column - 1, 26)
-        text = chr(65 + rest) + text
-    return text
 
 
 def _formats(path: str | Path, sheet: str, header: int) -> dict[str, str]:

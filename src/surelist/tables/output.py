@@ -264,11 +264,6 @@ def _short_number(text: str) -> float | None:
     return float(text.replace(",", ".", 1)) if len(text) <= 15 and _is_number(text) else None
 
 
-def count_rows(table: Table) -> int:
-    """How many rows there are."""
-    return int(table.rows(table.frame.select(nw.len()), "counting rows")[0][0])
-
-
 def rows_at(table: Table, rows: Sequence[int], columns: Sequence[str] | None = None) -> list[Row]:
     """The rows with these numbers (from 0), with all their columns or those named, in the order asked for."""
     if not rows:
@@ -349,19 +344,17 @@ def write_listed(
     thresholds: Mapping[str | None, float],
     roles: Mapping[str, str | None],
     *,
-    rows: Sequence[int] = (),
-    ids: Sequence[str] = (),
-    without: Sequence[int] = (),
-    without_ids: Sequence[str] = (),
-    looks: Sequence[int | str] | None = None,
+    named: Sequence[int | str],
+    without: Sequence[int | str],
+    looks: Sequence[int | str] | None,
     accept: Callable[[int], None],
 ) -> None:
-    """Everyone at or above their group's threshold and the rows named, but for those ``without``: all
+    """Everyone at or above their group's threshold and the rows ``named``, but for those ``without``: all
     columns, in the table's order. With ``looks``, rows to be looked at, it is everyone, and a column says
     which of three lists they are on.
 
     ``thresholds`` by group, None without groups; ``roles`` names the columns of score, group and id. Rows are
-    named by number, or by id on an engine without an order of rows.
+    known by number, or by id on an engine without an order of rows.
     """
     target = os.fspath(output)
     refuse_inputs(target, table.paths)
@@ -371,19 +364,16 @@ def write_listed(
         listed, member = columns.usable & (columns.score >= threshold), columns.member(group)
         kept = kept | (listed if member is None else listed & member)
     frame = engine.numbered(columns.frame, ROW) if engine.ordered else columns.frame
-    for place, more, less in ((nw.col(ROW), rows, without), (columns.ident, ids, without_ids)):
-        if more and place is not None:
-            kept = kept | place.is_in(list(more))
-        if less and place is not None:
-            kept = kept & ~place.is_in(list(less))
-    accept(int(table.rows(frame.filter(kept).select(nw.len()), "counting the list")[0][0]))
+    place = nw.col(ROW) if engine.ordered else columns.ident
+    assert place is not None
+    kept = kept | place.is_in(list(named)) if named else kept
+    kept = kept & ~place.is_in(list(without)) if without else kept
+    accept(table.count(frame.filter(kept), "counting the list"))
     names = list(table.columns)
     if looks is None:
         frame = frame.filter(kept)
     else:
         refuse_columns(table, TRIAGE)
-        place = nw.col(ROW) if engine.ordered else columns.ident
-        assert place is not None
         rest = nw.when(place.is_in(list(looks))).then(nw.lit(LOOK)).otherwise(nw.lit(REJECT))
         frame = frame.with_columns(nw.when(kept).then(nw.lit(ACCEPT)).otherwise(rest).alias(TRIAGE))
         names.append(TRIAGE)

@@ -289,9 +289,8 @@ def _three_lists(columns: Columns, filter: Filter, result: Selection) -> Selecti
     """A copy with how many are on each of three lists."""
     if filter.looked_from is None:
         return result
-    usable = columns.frame.filter(columns.usable)
-    below = usable.filter(columns.score < filter.looked_from).select(nw.len().alias(RANK))
-    rejected = int(columns.rows(below, "counting those rejected")[0][0])
+    below = columns.frame.filter(columns.usable).filter(columns.score < filter.looked_from)
+    rejected = columns.table.count(below, "counting those rejected")
     between = result.candidates - result.shortlisted - rejected
     return replace(result, triage={ACCEPT: result.shortlisted, LOOK: between, REJECT: rejected})
 

@@ -124,6 +124,11 @@ class Table(Struct, frozen=True, dict=True, eq=False):
         with self.reading():
             return self.engine.rows(frame)
 
+    def count(self, frame: Frame | None = None, what: str = "counting rows") -> int:
+        """How many rows the table has, or a frame of it, in one pass."""
+        counted = (self.frame if frame is None else frame).select(nw.len().alias("rows"))
+        return int(self.rows(counted, what)[0][0])
+
     def arrays(self, frame: Frame, what: str, numbers: Collection[str]) -> dict[str, Any]:
         """Run one pass and fetch its columns: ``numbers`` as float64, NaN where missing, others as lists."""
         self.say(what)

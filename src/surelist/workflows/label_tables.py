@@ -30,7 +30,6 @@ from surelist.tables.numbers import NumberStyle
 from surelist.tables.order_statistics import require_same_rows
 from surelist.tables.output import (
     Row,
-    count_rows,
     refuse_columns,
     rows_at,
     rows_with_ids,
@@ -54,7 +53,7 @@ class TableCollection:
         self._table, self._ident = table, ident
         if ident is not None:
             require_column(table, "id", ident)
-        held = table.engine.ordered and group is None and 0 < count_rows(table) <= MOST_HELD
+        held = table.engine.ordered and group is None and 0 < table.count() <= MOST_HELD
         self._ranked: ArrayCollection | RankedTable = (
             ArrayCollection(read_columns(table, {"score": score})["score"])
             if held
@@ -66,7 +65,7 @@ class TableCollection:
         self._known: dict[str, tuple[str | None, int]] = {}  # at which rank of which group
 
     def at(self, group: str | None, ranks: Ints) -> Fetched:
-        require_same_rows(count_rows(self._table) == sum(self.sizes.values()), self._table)
+        require_same_rows(self._table.count() == sum(self.sizes.values()), self._table)
         fetched = self._ranked.at(group, ranks)
         if fetched.rows is None:
             assert self._ident is not None
@@ -193,21 +192,22 @@ def write_certified(work: Labelling, policy: Policy, table: Table, output: Path)
     columns = work.columns or {}
     drawn_rows(table, work, work.drawn)
     on, off = work.named
-    looks = work.looks if policy.three_ways else None
+    ordered = table.engine.ordered
     thresholds = {each.group: each.steps[-1].threshold for each in policy.cutoffs}
-    roles = {role: columns.get(role) for role in ("score", "group", "id")}
-    named: dict[str, Any] = {"rows": on, "without": off, "looks": looks}
-    if table.engine.ordered:
-        roles["id"] = None
-    else:
-        names = work.ids(looks) if looks is not None else None
-        named = {"ids": work.ids(on), "without_ids": work.ids(off), "looks": names}
+    roles = {role: columns.get(role) for role in ("score", "group")}
+    roles["id"] = None if ordered else columns["id"]
+
+    def known(rows: list[int]) -> Sequence[int | str]:
+        return rows if ordered else work.ids(rows)
 
     def same(listed: int) -> None:
         if listed != work.listed:
             raise _changed(f"{listed:,} candidates would be on the list, and {work.listed:,} are certified")
 
-    write_listed(table, output, thresholds, roles, accept=same, **named)
+    looks = known(work.looks) if policy.three_ways else None
+    write_listed(
+        table, output, thresholds, roles, named=known(on), without=known(off), looks=looks, accept=same
+    )
 
 
 def judged_table(source: Path, judge: str, ident: str | None, output: Path) -> Path:
@@ -226,7 +226,7 @@ def judged_table(source: Path, judge: str, ident: str | None, output: Path) -> P
         names = list(table.columns)
         texts = read_text(table, {"judge": judge} | ({"id": ident} if ident else {}))
         verdicts, ids = texts["judge"], texts.get("id")
-        rows = rows_at(table, range(count_rows(table)))
+        rows = rows_at(table, range(table.count()))
     odd = next((row for row, each in enumerate(verdicts) if np.isnan(verdict_of(each))), None)
     if odd is not None:
         where = f"answer {odd + 1}" if source.suffix == ".json" else table.place(odd)

@@ -19,7 +19,7 @@ from surelist.lifecycle.stopping import StopTest
 from surelist.lifecycle.validation import Validation
 from surelist.promises.policy import Policy
 from surelist.tables.arrays import read_text
-from surelist.tables.output import Row, count_rows, meant_by, rows_at, write_sheet
+from surelist.tables.output import Row, meant_by, rows_at, write_sheet
 from surelist.tables.reading import reading_of
 from surelist.tables.sources import Table, open_table
 from surelist.workflows import label_tables as tables
@@ -75,7 +75,7 @@ def next_sheet(command: str, state: Path, output: Path, *, count: int | None, la
         if isinstance(work, Validation):
             _check_decisions(work, rows)
             hidden = work.column
-        elif (there := count_rows(table)) != work.state.rest:
+        elif (there := table.count()) != work.state.rest:
             raise InvalidInput(
                 "table",
                 f"{table.name} has {there:,} rows, and had {work.state.rest:,} when the test began. A test "
@@ -164,7 +164,7 @@ def start_stop(
         )
     if decided is None:
         table, path = open_table(rest), rest
-        left: Sequence[Any] = range(count_rows(table))
+        left: Sequence[Any] = range(table.count())
         where, empty = table.name, "has no rows"
     else:
         _require_new(path := state.with_suffix(".rest.csv"))
