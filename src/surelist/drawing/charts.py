@@ -87,7 +87,7 @@ def guarantee_chart(
     return svg(name, "What each list length carries", f"{y_title}, by list length. {spoken}.", parts)
 
 
-def reliability_chart(bins: Sequence[dict[str, float]], name: str = "reliability") -> str:
+def reliability_chart(bins: Sequence[dict[str, float]]) -> str:
     """Share of qualified calibration rows by score, with exact 95 % intervals."""
     frame = Frame(max(1, len(bins)), round_up(max((b["share_high"] for b in bins), default=1.0)))
     parts = [axes(frame, "Rows from lowest to highest score", "Share qualified", x_ticks=False)]
@@ -104,7 +104,7 @@ def reliability_chart(bins: Sequence[dict[str, float]], name: str = "reliability
             f"{number(each['high'], 3)}</text>"
         )
     spoken = "; ".join(f"scores up to {number(b['high'], 3)}: {percent(b['share'])}" for b in bins)
-    return svg(name, "How labels follow scores", f"Share qualified by score. {spoken}.", parts)
+    return svg("reliability", "How labels follow scores", f"Share qualified by score. {spoken}.", parts)
 
 
 def linear_chart(values: Sequence[float], *, name: str, title: str, x_title: str, y_title: str) -> str:

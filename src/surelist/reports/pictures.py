@@ -111,13 +111,17 @@ def _rows(*columns: Sequence[float]) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(number(column[at]) for column in columns) for at in shown)
 
 
-def curve_picture(evidence: RowsEvidence) -> str:
+def curve_chart(evidence: RowsEvidence) -> Chart:
     """The guarantee curve of recorded evidence by each rule, for the auditor."""
+    curves = evidence.in_order
     lines = [
-        charts.Line(RULE_NAMES[rule], LINE_STYLES[rule], curve.list_size, curve.qualified)
-        for rule, curve in evidence.in_order.items()
+        charts.Line(RULE_NAMES[rule], LINE_STYLES[rule], each.list_size, each.qualified)
+        for rule, each in curves.items()
     ]
-    return charts.guarantee_chart(lines, evidence.pool_size)
+    first = next(iter(curves.values()))
+    rows = _rows(first.list_size, first.threshold, *(each.y for each in lines))
+    heads = ("List length", "Threshold", *(each.name for each in lines))
+    return Chart(True, charts.guarantee_chart(lines, evidence.pool_size), heads, rows, False)
 
 
 STYLES = "abcdefgh"  # of lines, in the order of the legend

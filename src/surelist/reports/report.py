@@ -25,7 +25,7 @@ from surelist.promises.policy_display import usual
 from surelist.promises.state import Cutoff
 from surelist.reports import audit
 from surelist.reports.evidence import RULE_NAMES, Look, RowsEvidence, SelectionFacts
-from surelist.reports.pictures import Chart, curve_picture, promise_charts
+from surelist.reports.pictures import Chart, curve_chart, promise_charts
 
 STEPS_SHOWN = 8
 # what the report says of a policy in the words of the policy
@@ -108,21 +108,6 @@ def versions(policy: Policy) -> dict[str, str]:
     for package in ("numpy", "scipy", "duckdb"):
         packages[package] = metadata.version(package)
     return packages
-
-
-def curve_table(evidence: RowsEvidence, rows: int = 12) -> list[dict[str, object]]:
-    """The numbers behind the picture, for whoever cannot see it: some of its points."""
-    curves = evidence.in_order
-    first = next(iter(curves.values()))
-    shown = range(0, len(first.list_size), max(1, len(first.list_size) // rows))
-    return [
-        {
-            "list_size": first.list_size[i],
-            "threshold": first.threshold[i],
-            "certified": {rule: curve.qualified[i] for rule, curve in curves.items()},
-        }
-        for i in shown
-    ]
 
 
 def common_of(policy: Policy) -> dict[str, object] | None:
@@ -210,16 +195,17 @@ def render(summary: Mapping[str, Any]) -> str:
     """The report as one HTML file: no scripts, nothing loaded from anywhere."""
     template = environment().get_template("report.html")
     evidence: RowsEvidence | None = summary["evidence"]
-    pictures: dict[str, str | None] = {}
-    own: tuple[Chart, ...] = ()
+    curve, bins, own = None, None, tuple[Chart, ...]()
     if evidence:
-        bins = [structs.asdict(each) for each in evidence.bins]
-        pictures["curve"] = curve_picture(evidence) if evidence.curves else None
-        pictures["bins"] = charts.reliability_chart(bins) if bins else None
+        curve = curve_chart(evidence) if evidence.curves else None
+        known = [structs.asdict(each) for each in evidence.bins]
+        bins = charts.reliability_chart(known) if known else None
         if evidence.own or evidence.by_group:
             own = promise_charts(evidence, by_rank=summary["cutoffs"][0]["by_rank"])
     style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
-    return str(template.render(**summary, pictures=pictures, own=own, style=style, rule_names=RULE_NAMES))
+    return str(
+        template.render(**summary, curve=curve, bins=bins, own=own, style=style, rule_names=RULE_NAMES)
+    )
 
 
 def write_pdf(html: str, path: Path) -> None:
@@ -249,6 +235,5 @@ def environment(*folders: Path) -> Any:
         loader=jinja2.FileSystemLoader([*folders, TEMPLATES]), autoescape=True, trim_blocks=True,
         lstrip_blocks=True, undefined=jinja2.StrictUndefined,
     )  # fmt: skip
-    environment.globals.update(curve_table=curve_table)
     environment.filters.update(FILTERS)
     return environment

@@ -256,7 +256,7 @@ def select_rows(
 
 def escaped(path: Path) -> Path:
     """A CSV file made safe for spreadsheets, with the separator it has."""
-    return run(escape_file, path, workflows.delimiter_in(str(path)))
+    return run(escape_file, path)
 
 
 def new_id() -> str:

@@ -91,11 +91,6 @@ def origin_of(path: str, header_row: int | None = None) -> Origin:
     return _with_names(lines, tab, origin)
 
 
-def delimiter_in(path: str) -> str:
-    """What separates the values of a file."""
-    return origin_of(path).delimiter
-
-
 def _encoding(start: bytes) -> str:
     for mark, name in _UTF16.items():
         if start.startswith(mark):

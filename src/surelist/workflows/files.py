@@ -15,6 +15,7 @@ from surelist._check import MissingLabels
 from surelist.promises.terms import Roles
 from surelist.tables import bad_rows
 from surelist.tables.arrays import read_columns
+from surelist.tables.csv_text import origin_of
 from surelist.tables.output import NO_STYLES, escape_cell, meant_by, write_workbook
 from surelist.tables.profile import Profile, group_names, profile as profile_table
 from surelist.tables.reading import is_text, style_of
@@ -90,8 +91,9 @@ def write_template(output: Path) -> None:
         _write_csv(output, [names, *rows], "utf-8-sig", ",")
 
 
-def escape_file(path: Path, separator: str) -> Path:
+def escape_file(path: Path) -> Path:
     """The same table with escaped cells, in place; a byte-order mark tells Excel it is UTF-8."""
+    separator = origin_of(str(path)).delimiter
     csv.field_size_limit(1 << 30)  # a cell may be as large as an upload
     escaped = path.with_name(f"safe-{path.name}")
     with (

@@ -28,7 +28,6 @@ from surelist.promises.wording import warn_of_doubts
 from surelist.reports import audit
 from surelist.tables.arrays import read_columns, read_text
 from surelist.tables.bad_rows import Problem, problem_of
-from surelist.tables.csv_text import delimiter_in
 from surelist.tables.engines.duckdb import limit
 from surelist.tables.evidence import Census, Checks
 from surelist.tables.excel import SheetNeeded
@@ -41,8 +40,8 @@ from surelist.workflows.selection import score_column, select_table
 from surelist.workflows.source import Read, Source, words_of_tables
 
 __all__ = [
-    "NO_LABEL", "Column", "Problem", "Profile", "SheetNeeded", "convert", "delimiter_in", "first_rows",
-    "ranked_rows", "read_text", "select_table", "shape",
+    "NO_LABEL", "Column", "Problem", "Profile", "SheetNeeded", "convert", "first_rows", "ranked_rows",
+    "read_text", "select_table", "shape",
 ]  # fmt: skip
 
 
