@@ -53,8 +53,8 @@ def output_format(path: str | os.PathLike[str]) -> str:
 
 def write_like(
     table: Table, frame: Frame, output: str, styles: Styles | None = None, beside: Beside | None = None
-) -> str:
-    """Write rows of a table, in the table's manner; returns what separates values.
+) -> None:
+    """Write rows of a table, in the table's manner.
 
     ``styles`` says how columns write numbers where that was decided before; ``beside`` what the same pass
     answers too.
@@ -67,7 +67,7 @@ def write_like(
             rows = table.engine.rows(frame.head(MOST_ROWS + 1))
             shown = table.origin.formats
             write_workbook(output, names, rows, texts=table.text, styles=styles or {}, formats=shown)
-            return delimiter
+            return
         with _to_a_store(table, output):
             if beside is None:
                 table.engine.write(frame, output, form, delimiter)
@@ -75,7 +75,6 @@ def write_like(
                 table.engine.write_beside(frame, output, form, delimiter, beside)
     if form == "csv" and os.path.isfile(output) and not output.lower().endswith(".gz"):
         _as_it_was(Path(output), table.origin)
-    return delimiter
 
 
 @contextmanager

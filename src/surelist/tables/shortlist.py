@@ -23,7 +23,7 @@ from surelist.tables.output import output_format, refuse_columns, write_like
 from surelist.tables.pool_scores import Marks, PoolScores, Rows, Sizes, count_pool, pool_keys
 from surelist.tables.reading import is_text, style_of
 from surelist.tables.roles import POOL, ROW, Columns, find_columns
-from surelist.tables.sources import Table, reopen
+from surelist.tables.sources import Table
 from surelist.tables.thresholds import RowLimits, make_limits, require_named
 
 REASON, RANK = "shortlist_reason", "shortlist_rank"
@@ -170,12 +170,13 @@ def select_rows(
         frame = table.engine.numbered(frame, ROW)
     shortlist = _shortlist(columns, frame.filter(chosen), limits, added, filter)
     if form is not None:
-        delimiter = _write(columns, shortlist, target, beside if later else None)
+        _write(columns, shortlist, target, beside if later else None)
     counted, repeated = done[0]
     listed = counted.listed
     if listed is None:
-        back = form is not None and _easier_to_read_back(table, target, form)
-        listed = _counted(columns, reopen(table, target, delimiter).frame if back else shortlist, three)
+        kept = shortlist.filter(nw.col(TRIAGE) == ACCEPT) if three else shortlist
+        keys = pool_keys(columns, by_pool=True)
+        listed = bad_rows.count_keys(columns, kept, keys, "counting the shortlist")
     result = replace(_summary(columns, filter, counted.sizes, listed), repeated_ids=repeated, scores=counted)
     result = _three_lists(columns, filter, result)
     if form is None:
@@ -183,18 +184,11 @@ def select_rows(
     return replace(result, output=target)
 
 
-def _counted(columns: Columns, made: Frame, three: bool) -> bad_rows.Counts:
-    """How many are listed, by pool and group; of three lists, those accepted."""
-    kept = made.filter(nw.col(TRIAGE) == ACCEPT) if three else made
-    return bad_rows.count_keys(columns, kept, pool_keys(columns, by_pool=True), "counting the shortlist")
-
-
-def _write(columns: Columns, shortlist: Frame, output: str, beside: Beside | None) -> str:
-    """Write it; the delimiter that a file of text has."""
+def _write(columns: Columns, shortlist: Frame, output: str, beside: Beside | None) -> None:
     table, score = columns.table, columns.names["score"]
     table.say("writing the shortlist")
     styles = {score: style_of(table, score)} if is_text(table, score) else {}
-    return write_like(table, shortlist, output, styles, beside)
+    write_like(table, shortlist, output, styles, beside)
 
 
 def _require_applicable(filter: Filter, names: Mapping[str, str | None]) -> None:
@@ -238,14 +232,6 @@ def _stop_for_calibration_rows(columns: Columns, frame: Frame, spent: nw.Expr | 
             f"candidate {again[0][0]!r} is also a calibration row. Randomised ties need ids that are "
             "unique over calibration and pool.",
         )
-
-
-def _easier_to_read_back(table: Table, output: str, form: str) -> bool:
-    """Whether a lazy shortlist is counted from what was written, rather than worked out again."""
-    recoded = table.origin.encoding != "utf-8"
-    same_types = form == "parquet" or (form == "csv" and table.text and not recoded)
-    local = os.path.isfile(output) or os.path.isdir(output)  # not a pipe, not in an object store
-    return table.engine.lazy and local and same_types
 
 
 def _added(table: Table, rank: bool, reason: bool, three: bool = False) -> tuple[str, ...]:

@@ -240,13 +240,6 @@ def _open_frame(source: Any) -> Table:
     return Table(frame, engine, kind, frame.collect_schema().names())
 
 
-def reopen(table: Table, output: str, delimiter: str) -> Table:
-    """What the table's own engine has just written."""
-    form = file_format(output)
-    files = Files(files_of(output), form, delimiter)
-    return replace(_scan(files, table.engine, output, Origin.of(form, delimiter)), say=table.say)
-
-
 def _open_path(source: str, engine: str, spark_master: str | None, hints: Hints) -> Table:
     paths = files_of(source)
     form = file_format(paths[0])
