@@ -18,7 +18,7 @@ from surelist.service.bodies import KEY, KEY_HELP, PAST_BODY, TABLE_BODY, Digest
 from surelist.service.calibrating import Past
 from surelist.service.errors import MEANING
 from surelist.service.record.view import View
-from surelist.service.runtime import Session, Waiting, Working, key_of, runtime_of
+from surelist.service.runtime import Session, Waiting, key_of, runtime_of
 
 REVIEWS = 16 << 20  # bytes of reviews in one request
 P = ParamSpec("P")
@@ -31,7 +31,6 @@ router = APIRouter(
     },
 )
 
-work = Working(router)
 Digest = Annotated[DigestText, Path(description="SHA-256 of the policy.")]
 SelectionId = Annotated[str, Path(pattern="^[0-9a-f]{16}$")]
 IdempotencyKey = Annotated[KeyText | None, Header(alias=KEY, description=KEY_HELP)]

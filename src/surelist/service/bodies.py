@@ -63,15 +63,11 @@ JSON_BODIES: dict[object, type[BaseModel]] = {}  # by the dependency that reads 
 def body_of(model: type[BaseModel], **others: object) -> dict[str, object]:
     """A body as OpenAPI describes it: JSON, or something else."""
     schema = {"$ref": f"#/components/schemas/{model.__name__}"}
-    return {
-        "requestBody": {"required": True, "content": {"application/json": {"schema": schema}, **others}}
-    }  # fmt: skip
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}, **others}}}
 
 
 TABLE_BODY = body_of(models.Rows, **FILE_CONTENT)
-PAST_BODY = body_of(
-    models.PastRows, **FILE_CONTENT, **{"multipart/form-data": {"schema": _TWO_FILES}}
-)  # fmt: skip
+PAST_BODY = body_of(models.PastRows, **FILE_CONTENT, **{"multipart/form-data": {"schema": _TWO_FILES}})
 
 
 def content_type(request: Request) -> str:

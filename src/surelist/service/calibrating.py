@@ -148,9 +148,7 @@ def list_counts(
     return ListCounts(tuple(points[::-1][::every][::-1]), made.conditions, past.upload.name)
 
 
-def explore(
-    view: View, draft: Draft, columns: ChosenColumns, pool_size: float, alpha: float
-) -> RowsEvidence:  # fmt: skip
+def explore(view: View, draft: Draft, columns: ChosenColumns, pool_size: float, alpha: float) -> RowsEvidence:
     """The simultaneous curve of a draft's rows as a report shows it. Another alpha is another look."""
     found = run(
         workflow_facts.evidence_at, *_past(draft, columns), pool_size=pool_size, alpha=alpha,

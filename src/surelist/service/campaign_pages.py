@@ -21,8 +21,9 @@ from surelist.service.models import FileOptions, Name, Number, PastOptions, Rece
 from surelist.service.record import campaigns as events
 from surelist.service.record.event import Entry, of_kind
 from surelist.service.record.view import View
+from surelist.service.runtime import heavy
 from surelist.service.uploads import Draft, Spool
-from surelist.service.visitor import UPLOAD, Auditor, Maker, Uploader, Visitor, router, send, to, visit, work
+from surelist.service.visitor import UPLOAD, Auditor, Maker, Uploader, Visitor, router, send, to, visit
 
 
 @router.get("/campaigns")
@@ -37,7 +38,7 @@ def new_campaign(me: Maker) -> Response:
     return me.show("campaign_new.html")
 
 
-@work.post("/campaigns")
+@heavy(router.post("/campaigns"))
 def upload_past(me: Uploader) -> Response:
     return to(f"/drafts/{drafts.stored(me, 'past', then='campaign').id}")
 
@@ -57,7 +58,7 @@ def _terms_page(me: Visitor, draft: Draft, problem: SurelistError | None = None)
     )  # fmt: skip
 
 
-@work.post("/drafts/{ident}/campaign")
+@heavy(router.post("/drafts/{ident}/campaign"))
 def start(ident: str, me: Maker) -> Response:
     draft, asked = drafts.past_of(me, ident), campaigns.asked_of(me.form)
     wizard.require_shown(me.form, draft.columns)
@@ -108,14 +109,14 @@ def _pools(view: View, spool: Spool, now: campaigns.Standing) -> list[dict[str, 
     return lines
 
 
-@work.post("/campaigns/{ident}/pool")
+@heavy(router.post("/campaigns/{ident}/pool"))
 def upload_pool(
     ident: str, me: Annotated[Visitor, visit("operator", all_policies=True, of="campaign", limit=UPLOAD)]
 ) -> Response:
     return to(f"/campaigns/pools/{drafts.stored(me, 'campaign pool', campaign=ident).id}")
 
 
-@work.get("/campaigns/pools/{ident}")
+@heavy(router.get("/campaigns/pools/{ident}"))
 def pool_form(ident: str, me: Maker) -> Response:
     return _pool_page(me, me.spool.draft(ident, me.owner, "campaign pool"))
 
@@ -132,7 +133,7 @@ def _pool_page(me: Visitor, draft: Draft, problem: SurelistError | None = None) 
     return drafts.show_pool(me, "campaign_pool.html", draft, profile, chosen, problem, entry=entry)
 
 
-@work.post("/campaigns/pools/{ident}")
+@heavy(router.post("/campaigns/pools/{ident}"))
 def screen(ident: str, me: Maker) -> Response:
     """Shortlist the pool with the threshold in force."""
     before = me.spool.draft(ident, me.owner, "campaign pool")
@@ -147,7 +148,7 @@ def screen(ident: str, me: Maker) -> Response:
     return to(f"/selections/{entry.subject}/review" if work else f"/campaigns/{campaign}")
 
 
-@work.post("/campaigns/{ident}/update")
+@heavy(router.post("/campaigns/{ident}/update"))
 def update(ident: str, me: Maker) -> Response:
     """The scheduled update of the threshold."""
     steps = me.said("steps")
@@ -157,7 +158,7 @@ def update(ident: str, me: Maker) -> Response:
     return to(f"/campaigns/{ident}#history")
 
 
-@work.get("/campaigns/{ident}/pools/{pool}/shortlist.{format}")
+@heavy(router.get("/campaigns/{ident}/pools/{pool}/shortlist.{format}"))
 def download(ident: str, pool: str, format: str, me: Maker) -> Response:
     entry, kept = me.view.pool(ident, pool), me.spool.result(pool)
     if kept is None or format not in jobs.FORMATS:
@@ -313,7 +314,7 @@ def send_reviews(
     return api.take_reviews(pool, call, body)
 
 
-@api.work.post("/campaigns/{campaign}/pools/{pool}/finish")
+@heavy(api.router.post("/campaigns/{campaign}/pools/{pool}/finish"))
 def finish(
     campaign: api.SelectionId, pool: api.SelectionId, call: api.Maker, body: api.SentFinish
 ) -> CampaignView:
@@ -323,7 +324,7 @@ def finish(
     return answers.with_receipt(where_it_stands(campaign, call), written)
 
 
-@api.work.post("/campaigns/{campaign}/update")
+@heavy(api.router.post("/campaigns/{campaign}/update"))
 def update_threshold(campaign: api.SelectionId, call: api.Maker) -> CampaignView:
     """The scheduled update of the threshold; refused at any other time."""
     call.view.campaign(campaign)

@@ -5,7 +5,6 @@ Plain forms that work without script. What a person has chosen so far waits in a
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -16,20 +15,21 @@ from surelist.errors import InvalidInput, NotCertifiable, SurelistError, error_b
 from surelist.reports.pictures import promise_chart
 from surelist.service import answers, calibrating, jobs, policy_watch, promise_form, reviewing, wizard
 from surelist.service.choices import AboutList, ChosenColumns, PromiseOutcome, place_of
+from surelist.service.runtime import heavy
 from surelist.service.uploads import Draft, Upload
-from surelist.service.visitor import UPLOAD, Maker, Owner, Uploader, Visitor, router, send, to, visit, work
+from surelist.service.visitor import UPLOAD, Maker, Owner, Uploader, Visitor, router, send, to, visit
 
 PAGES = {"pool": "pools", "collection": "collections", "campaign pool": "campaigns/pools"}
 
 
-@work.post("/drafts")
+@heavy(router.post("/drafts"))
 def upload_past(me: Uploader) -> Response:
     like = me.said("like")
     asked = promise_form.asked_like(me.view.policy(like).policy) if like else None
     return to(f"/drafts/{stored(me, 'past', asked=asked).id}")
 
 
-@work.post("/sandbox")
+@heavy(router.post("/sandbox"))
 def start_sandbox(me: Maker) -> Response:
     """One click to an example: made-up past decisions in a record of their own."""
     box = me.sandboxes.start(me.owner)
@@ -58,12 +58,12 @@ def past_of(me: Visitor, ident: str) -> Draft:
     return me.spool.draft(ident, me.owner, "past")
 
 
-@work.get("/drafts/{ident}")
+@heavy(router.get("/drafts/{ident}"))
 def columns_page(ident: str, me: Maker) -> Response:
     return _columns_page(me, past_of(me, ident))
 
 
-@work.post("/drafts/{ident}")
+@heavy(router.post("/drafts/{ident}"))
 def choose_columns(ident: str, me: Maker) -> Response:
     columns = wizard.columns_of(me.form)
     draft, profile = calibrating.profile(me, past_of(me, ident))
@@ -89,7 +89,7 @@ def _columns_page(me: Visitor, draft: Draft, problems: Sequence[wizard.ShownProb
     )  # fmt: skip
 
 
-@work.get("/drafts/{ident}/problems.xlsx")
+@heavy(router.get("/drafts/{ident}/problems.xlsx"))
 def problem_rows(ident: str, me: Maker) -> Response:
     draft = past_of(me, ident)
     columns = draft.columns
@@ -99,7 +99,7 @@ def problem_rows(ident: str, me: Maker) -> Response:
     return send(path, f"problems-{draft.filename.rsplit('.', 1)[0]}.xlsx")
 
 
-@work.post("/drafts/{ident}/sheet")
+@heavy(router.post("/drafts/{ident}/sheet"))
 def choose_sheet(ident: str, me: Owner) -> Response:
     draft, sheet = me.spool.draft(ident, me.owner), str(me.form.get("sheet") or "")
     if sheet not in draft.sheets:
@@ -110,7 +110,7 @@ def choose_sheet(ident: str, me: Owner) -> Response:
     return to(page_of(draft))
 
 
-@work.get("/drafts/{ident}/promise")
+@heavy(router.get("/drafts/{ident}/promise"))
 def show_promise(ident: str, me: Maker) -> Response:
     return _promise_page(me, past_of(me, ident))
 
@@ -134,7 +134,7 @@ def _promise_page(me: Visitor, draft: Draft, problem: InvalidInput | None = None
     )  # fmt: skip
 
 
-@work.post("/drafts/{ident}/promise")
+@heavy(router.post("/drafts/{ident}/promise"))
 def fix_promise(ident: str, me: Uploader) -> Response:
     draft = past_of(me, ident)
     wizard.require_shown(me.form, draft.columns)
@@ -178,7 +178,7 @@ def result(ident: str, me: Maker) -> Response:
     return me.show("result.html", draft=draft, shown=wizard.mark_of(outcome), **shown)
 
 
-@work.get("/drafts/{ident}/explore")
+@heavy(router.get("/drafts/{ident}/explore"))
 def explore(ident: str, me: Maker, pool_size: str | None = None, alpha: str | None = None) -> Response:
     draft = past_of(me, ident)
     columns = draft.columns
@@ -199,7 +199,7 @@ def explore(ident: str, me: Maker, pool_size: str | None = None, alpha: str | No
     )  # fmt: skip
 
 
-@work.post("/drafts/{ident}/save")
+@heavy(router.post("/drafts/{ident}/save"))
 def save_policy(ident: str, me: Maker) -> Response:
     draft = past_of(me, ident)
     wizard.require_shown(me.form, draft.outcome)
@@ -211,18 +211,16 @@ def save_policy(ident: str, me: Maker) -> Response:
     if others is None or not me.form.get("list"):
         me.spool.drop_draft(draft, me.settings.keep_uploads)
         return to(f"/policies/{digest}")
-    path = me.spool.new_path(others.path.suffix[1:])
-    os.link(others.path, path)  # stays when the draft goes
+    pool = _draft(me, "pool", me.spool.linked(others), policy=digest)
     me.spool.drop_draft(draft, me.settings.keep_uploads)
     me.view.key = None  # it stands for the policy
-    pool = _draft(me, "pool", replace(others, path=path), policy=digest)
     pool, profile = calibrating.profile(me, pool)
     columns = wizard.pool_columns(me.view.policy(digest).policy, profile)
     seconds = reviewing.usual_keep(me.settings)
     return _shortlisted(me, pool, columns, reviewing.about_pool({}, pool, seconds, 200), seconds)
 
 
-@work.post("/policies/{digest}/pool")
+@heavy(router.post("/policies/{digest}/pool"))
 def upload_pool(
     digest: str, me: Annotated[Visitor, visit("operator", of="policy", limit=UPLOAD)]
 ) -> Response:  # fmt: skip
@@ -233,12 +231,12 @@ def upload_pool(
     return to(f"/pools/{draft.id}")
 
 
-@work.get("/pools/{ident}")
+@heavy(router.get("/pools/{ident}"))
 def pool_form(ident: str, me: Owner) -> Response:
     return _pool_page(me, me.spool.draft(ident, me.owner, "pool"))
 
 
-@work.post("/pools/{ident}")
+@heavy(router.post("/pools/{ident}"))
 def select(ident: str, me: Owner) -> Response:
     return _shortlisted(me, *note_pool(me, me.spool.draft(ident, me.owner, "pool")))
 

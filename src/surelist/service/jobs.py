@@ -8,7 +8,6 @@ Runs in worker threads. Errors name the file as the person knows it, never the p
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping
@@ -268,14 +267,12 @@ FORMATS = ("csv", "jsonl", "parquet", "xlsx")
 
 def unchanged(spool: Spool, kept: KeptList) -> Path:
     """A shortlist as it is, under a name of its own: somebody may remove the list while it is sent."""
-    path = spool.new_path(kept.upload.path.suffix[1:])
     try:
-        os.link(kept.upload.path, path)
+        return spool.linked(kept.upload).path
     except FileNotFoundError:
         raise NotFound(
             "shortlist: it is no longer kept here. Select again, the result is the same."
         ) from None
-    return path
 
 
 def written(spool: Spool, format: str, write: Callable[..., object], *given: object, **named: object) -> Path:

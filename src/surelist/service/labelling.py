@@ -32,7 +32,7 @@ from surelist.service.record.log import Written
 from surelist.service.record.record import retried
 from surelist.service.record.view import View
 from surelist.service.runtime import Session, once
-from surelist.service.uploads import Draft, KeptList, Upload, list_of, removing
+from surelist.service.uploads import KeptList, Upload, list_of, removing
 from surelist.service.workers import run
 from surelist.service.worklist import Worklist
 from surelist.workflows import labelling_record
@@ -76,17 +76,9 @@ def _whole(text: str, what: str) -> int:
     return int(value)
 
 
-def start(me: Session, draft: Draft, seconds: int) -> str:
+@once  # a second draw would be a choice between two
+def start(me: Session, upload: Upload, asked: Mapping[str, str], seconds: int) -> Written[LabellingStarted]:
     """Draw the candidates to label, put the draw on record, and lay out the first stage."""
-    made = _started(me, draft, seconds)
-    if made.replayed:  # a second draw would be a choice between two
-        me.spool.drop_draft(draft)
-    return made.entry.subject
-
-
-@once
-def _started(me: Session, draft: Draft, seconds: int) -> Written[LabellingStarted]:
-    asked = draft.typed
     if not asked["score"]:
         raise InvalidInput("score", "choose the column that holds the score.")
     target, alpha = _target(asked), share_in(asked["alpha"], "alpha", "how often it may be false")
@@ -95,25 +87,25 @@ def _started(me: Session, draft: Draft, seconds: int) -> Written[LabellingStarte
     if group and not asked["purpose"].strip():
         raise InvalidInput("purpose", "say why groups are treated differently; it goes on record.")
     state, sizes = run(
-        labelling_record.begin, draft.upload, target, labels=labels, alpha=alpha, score=asked["score"],
+        labelling_record.begin, upload, target, labels=labels, alpha=alpha, score=asked["score"],
         group=group, purpose=asked["purpose"].strip()[:2000] or None,
     )  # fmt: skip
     ident = new_id()
     event = LabellingStarted(
-        name=asked["name"].strip()[:200] or draft.filename.rsplit(".", 1)[0], file=draft.filename,
-        collection_sha256=draft.upload.sha256, candidates=sum(sizes.values()),
+        name=asked["name"].strip()[:200] or upload.name.rsplit(".", 1)[0], file=upload.name,
+        collection_sha256=upload.sha256, candidates=sum(sizes.values()),
         target=target.describe() + (f", in each group of {group}" if group else ""), alpha=alpha,
         labels=labels, state=state, kept_until=until(time.time() + seconds),
     )  # fmt: skip
     columns = ChosenColumns(score=asked["score"], id=asked["id"] or ROW, group=ROW)
-    upload = _laid_out(me, state, "", draft.upload.path, columns)  # ids that repeat are refused now
-    if upload is not None:
-        me.spool.keep_result(ident, upload, seconds, columns, stage=str(len(sizes)))
-    me.spool.keep_collection(ident, draft, seconds, columns)  # before the draw counts: it needs them
+    stage = _laid_out(me, state, "", upload.path, columns)  # ids that repeat are refused now
+    if stage is not None:
+        me.spool.keep_result(ident, stage, seconds, columns, stage=str(len(sizes)))
     try:
+        me.spool.keep_collection(ident, me.spool.linked(upload), seconds, columns)  # the draw needs them
         made = me.view.append(ident, event).result()
     except BaseException:
-        me.spool.give_back(ident, draft)
+        me.spool.drop(ident)
         raise
     if made.replayed:  # sent twice at once; the other draw counts
         me.spool.drop(ident)

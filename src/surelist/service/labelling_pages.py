@@ -5,7 +5,6 @@ The candidates to label are answered in the review workspace, or sent; draw and 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -24,8 +23,9 @@ from surelist.service.models import Name, Options, PolicyFile, Receipt, option, 
 from surelist.service.promise_form import Part
 from surelist.service.record.event import Entry, Event
 from surelist.service.record.view import View
+from surelist.service.runtime import heavy
 from surelist.service.uploads import Draft
-from surelist.service.visitor import Auditor, Maker, Uploader, Visitor, router, send, to, work
+from surelist.service.visitor import Auditor, Maker, Uploader, Visitor, router, send, to
 
 
 @router.get("/labellings/new")
@@ -33,12 +33,12 @@ def new_labelling(me: Maker) -> Response:
     return me.show("labelling_new.html")
 
 
-@work.post("/labellings")
+@heavy(router.post("/labellings"))
 def upload_collection(me: Uploader) -> Response:
     return to(f"/collections/{drafts.stored(me, 'collection').id}")
 
 
-@work.get("/collections/{ident}")
+@heavy(router.get("/collections/{ident}"))
 def design_form(ident: str, me: Maker) -> Response:
     return _design_page(me, me.spool.draft(ident, me.owner, "collection"))
 
@@ -57,49 +57,51 @@ def _design_page(me: Visitor, draft: Draft, problem: SurelistError | None = None
     )  # fmt: skip
 
 
-@work.post("/collections/{ident}")
+@heavy(router.post("/collections/{ident}"))
 def start(ident: str, me: Maker) -> Response:
     """Draw the candidates to label. The draw is made once."""
     draft = me.spool.draft(ident, me.owner, "collection")
     draft = me.spool.note(draft, typed=labelling.asked_of(me.form))
     seconds = reviewing.keep_of(me.form.get("keep"), me.settings)
     try:
-        return to(f"/labellings/{labelling.start(me, draft, seconds)}")
+        made = labelling.start(me, draft.upload, draft.typed, seconds)
     except InvalidInput as error:
         return _design_page(me, draft, error)
+    me.spool.drop_draft(draft)
+    return to(f"/labellings/{made.entry.subject}")
 
 
-@work.get("/labellings/{ident}")
+@heavy(router.get("/labellings/{ident}"))
 def show_labelling(ident: str, me: Auditor) -> Response:
     return me.show("labelling.html", **labelling.shown(me, ident), actor=me.view.actor)
 
 
-@work.get("/labellings/{ident}/report")
+@heavy(router.get("/labellings/{ident}/report"))
 def report(ident: str, me: Auditor) -> Response:
     return HTMLResponse(labelling.report(me.view, ident))
 
 
-@work.post("/labellings/{ident}/tell")
+@heavy(router.post("/labellings/{ident}/tell"))
 def tell(ident: str, me: Maker) -> Response:
     """The answers of this stage count from now on; the next stage, or a promise, follows."""
     labelling.tell(me, ident, bool(me.form.get("missing")))
     return to(f"/labellings/{ident}")
 
 
-@work.post("/labellings/{ident}/correct")
+@heavy(router.post("/labellings/{ident}/correct"))
 def correct(ident: str, me: Maker) -> Response:
     """One answer in the place of another that nothing rests on."""
     labelling.correct_one(me, ident, me.said("candidate"), me.form.get("qualified") == "yes")
     return to(f"/labellings/{ident}")
 
 
-@work.post("/labellings/{ident}/save")
+@heavy(router.post("/labellings/{ident}/save"))
 def save(ident: str, me: Maker) -> Response:
     me.view.labelling(ident)
     return to(f"/policies/{labelling.save(me.view, ident, *wizard.description_of(me.form))}")
 
 
-@work.post("/labellings/{ident}/list")
+@heavy(router.post("/labellings/{ident}/list"))
 def download_list(ident: str, me: Maker) -> Response:
     """The certified list of the collection itself."""
     path = labelling.make_list(me, ident)
@@ -193,17 +195,9 @@ class LabellingView(BaseModel):
 @api.with_table("/labellings", status=201, past=False)
 def start_labelling(call: api.Maker, options: Annotated[LabellingOptions, Query()]) -> LabellingView:
     """Draw whom to label. The draw is made once and goes on record."""
-    upload, seconds = call.past.upload, reviewing.keep_of(options.keep, call.settings)
-    path = call.spool.new_path(upload.path.suffix[1:])
-    os.link(upload.path, path)  # stays when the request ends
-    kept = structs.replace(upload, path=path, name="the collection")
-    draft = call.spool.add_draft("", "collection", kept, seconds, typed=options.asked())
-    try:
-        ident = labelling.start(call, draft, seconds)
-    except BaseException:
-        call.spool.drop_draft(draft)
-        raise
-    return _answer(call.view, ident)
+    upload = structs.replace(call.past.upload, name="the collection")
+    made = labelling.start(call, upload, options.asked(), reviewing.keep_of(options.keep, call.settings))
+    return _answer(call.view, made.entry.subject)
 
 
 def _answer(view: View, ident: str, counted: Entry[Event] | None = None) -> LabellingView:
@@ -216,13 +210,13 @@ def _answer(view: View, ident: str, counted: Entry[Event] | None = None) -> Labe
     )  # fmt: skip
 
 
-@api.work.get("/labellings/{ident}")
+@heavy(api.router.get("/labellings/{ident}"))
 def show(ident: api.SelectionId, call: api.Auditor) -> LabellingView:
     """Where a labelling stands."""
     return _answer(call.view, ident)
 
 
-@api.work.get("/labellings/{ident}/next")
+@heavy(api.router.get("/labellings/{ident}/next"))
 def next_rows(
     ident: api.SelectionId, call: api.Reader, limit: Annotated[int, Query(ge=1, le=10_000)] = 1000
 ) -> list[labelling.AskedRow]:
@@ -230,7 +224,7 @@ def next_rows(
     return labelling.asked_now(call, ident, limit)
 
 
-@api.work.post("/labellings/{ident}/labels")
+@heavy(api.router.post("/labellings/{ident}/labels"))
 def send_labels(
     ident: api.SelectionId, call: api.Maker, body: Annotated[Labels, sent(Labels, LABELS)]
 ) -> LabellingView:
@@ -238,7 +232,7 @@ def send_labels(
     return _answer(call.view, ident, labelling.take(call, ident, _by_row(body.labels)).entry)
 
 
-@api.work.post("/labellings/{ident}/corrections")
+@heavy(api.router.post("/labellings/{ident}/corrections"))
 def correct_labels(
     ident: api.SelectionId, call: api.Maker, body: Annotated[Corrections, sent(Corrections, LABELS)]
 ) -> LabellingView:
@@ -253,7 +247,7 @@ def _by_row(given: Sequence[LabelledRow]) -> dict[int, Any]:
     return labels
 
 
-@api.work.post("/labellings/{ident}/save", status_code=201)
+@heavy(api.router.post("/labellings/{ident}/save", status_code=201))
 def save_policy(
     ident: api.SelectionId, call: api.Maker, body: Annotated[LabellingName, sent(LabellingName)]
 ) -> PolicyFile:  # fmt: skip

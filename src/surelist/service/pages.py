@@ -24,7 +24,7 @@ from surelist.service.promise_form import asked_like
 from surelist.service.record import access
 from surelist.service.record.record import SavedPolicy
 from surelist.service.record.view import View
-from surelist.service.runtime import Working
+from surelist.service.runtime import heavy
 from surelist.service.uploads import KeptList, Spool, list_of
 from surelist.service.visitor import Maker, Me, Operator, Viewer, Visitor, safe_path, send, to, visit
 
@@ -36,7 +36,6 @@ SEARCHED = 2000  # of the latest ones
 STATES = {"": "all", "use": "in use", "withdrawn": "withdrawn", "retired": "retired"}
 LISTER = visit("operator", all_policies=True, of="selection", limit=visitor.UPLOAD)
 ListSize = Annotated[int | None, Query(ge=1, le=10**9)]
-printing = Working(visitor.router, "printing")  # in workers that are for that alone
 
 
 @visitor.router.get("/login")
@@ -97,9 +96,7 @@ def new_policy(me: Maker, like: str | None = None) -> Response:
 @visitor.router.get("/policies")
 def policies(me: Viewer, q: str = "", state: str = "") -> Response:
     found, more = found_policies(me.view, q[:200], state)
-    return me.show(
-        "policies.html", policies=found, more=more, search=q[:200], state=state, states=STATES
-    )  # fmt: skip
+    return me.show("policies.html", policies=found, more=more, search=q[:200], state=state, states=STATES)
 
 
 @visitor.router.get("/policies/compare")
@@ -139,7 +136,7 @@ def policy_report(digest: str, me: Viewer) -> Response:
     return answers.report_page(me.view.policy(digest))
 
 
-@printing.get("/policies/{digest}/report.pdf")
+@heavy(visitor.router.get("/policies/{digest}/report.pdf"), "printing")
 def policy_report_pdf(digest: str, me: Viewer) -> Response:
     saved = me.view.policy(digest)
     path = jobs.report_pdf(me.spool, answers.report_html(saved))
@@ -196,14 +193,14 @@ def _selection(me: Visitor, ident: str, kept: KeptList | None, first: Any, n: in
         wrong_labels=wizard.wrong_labels(view.marks(ident)),
         columns=saved.policy.columns or {},
         progress=reviewing.progress(view.marks(ident), made.to_review, view.reviewer(ident)),
-        limit=visitor.SHOWN, title=view.title(entry), note=view.note(entry),
+        limit=visitor.SHOWN, named=view.named([entry])[ident],
         closed=view.reviews_closed(ident), usual=None if saved.saved.earlier_looks
         else usual(saved.current, made.candidates, made.shortlisted),
         viewer=view.actor.role == "viewer", review=kept is not None and list_of(kept.upload).exists(),
     )  # fmt: skip
 
 
-@visitor.work.post("/selections/{ident}/list")
+@heavy(visitor.router.post("/selections/{ident}/list"))
 def count_list(ident: str, me: Annotated[Visitor, LISTER]) -> Response:
     """From labelled rows: how many of the first n of this very list are qualified, for every n."""
     saved, entry, _ = me.view.selection_with_all(ident)
@@ -243,7 +240,7 @@ def selection_report(ident: str, me: Viewer) -> Response:
     return answers.report_page(*me.view.selection_with_all(ident))
 
 
-@printing.get("/selections/{ident}/report.pdf")
+@heavy(visitor.router.get("/selections/{ident}/report.pdf"), "printing")
 def selection_report_pdf(ident: str, me: Viewer) -> Response:
     saved, entry, reviews = me.view.selection_with_all(ident)
     path = jobs.report_pdf(me.spool, answers.report_html(saved, entry, reviews))
@@ -251,7 +248,7 @@ def selection_report_pdf(ident: str, me: Viewer) -> Response:
     return send(path, name, "application/pdf")
 
 
-@visitor.work.get("/template.{format}")
+@heavy(visitor.router.get("/template.{format}"))
 def template(format: Literal["csv", "xlsx"], me: Viewer) -> Response:
     return send(jobs.template(me.spool, format), f"past-candidates.{format}")
 
@@ -297,16 +294,13 @@ def _due(view: View, spool: Spool) -> list[dict[str, object]]:
     """Lists whose reviews are not finished: those that count, and those that are kept for reviewing."""
     kept = {each.id: each for each in spool.results()}
     waiting = view.unfinished([each.id for each in kept.values() if each.columns.id])
-    names = view.policy_names([entry.event.policy for entry in waiting])
-    view.read_titles(waiting)
+    names, named = view.policy_names([entry.event.policy for entry in waiting]), view.named(waiting)
     due = []
     for entry in waiting:
         event, here = entry.event, kept.get(entry.subject)
-        made = reviewing.progress(
-            view.marks(entry.subject), event.to_review, view.reviewer(entry.subject)
-        )  # fmt: skip
+        made = reviewing.progress(view.marks(entry.subject), event.to_review, view.reviewer(entry.subject))
         due.append(
-            {"entry": entry, "name": view.title(entry), "policy": names.get(event.policy, ""),
+            {"entry": entry, "name": named[entry.subject].title, "policy": names.get(event.policy, ""),
              "digest": event.policy, "progress": made, "kept": here is not None,
              "until": until(here.until) if here else None}
         )  # fmt: skip
@@ -329,14 +323,13 @@ def _words_of(saved: SavedPolicy) -> Sequence[str]:
 def found_selections(view: View, search: str, policy: str | None) -> list[dict[str, object]]:
     """Selections on record that fit, newest first."""
     made = view.selections(policy, SEARCHED if search else LISTED)
-    names = view.policy_names([entry.event.policy for entry in made])
-    view.read_titles(made)
+    names, named = view.policy_names([entry.event.policy for entry in made]), view.named(made)
     rows = []
     for entry in made:
-        named = {"title": view.title(entry), "note": view.note(entry), "file": entry.event.file}
-        named["policy_name"] = names.get(entry.event.policy, entry.event.policy[:12])
-        if _matches((*named.values(), entry.subject, entry.actor, entry.at), search):
-            rows.append({"entry": entry, **named})
+        said = {**named[entry.subject]._asdict(), "file": entry.event.file}
+        said["policy_name"] = names.get(entry.event.policy, entry.event.policy[:12])
+        if _matches((*said.values(), entry.subject, entry.actor, entry.at), search):
+            rows.append({"entry": entry, **said})
     return rows
 
 

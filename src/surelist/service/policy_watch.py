@@ -160,16 +160,15 @@ def life(view: View, saved: SavedPolicy) -> dict[str, object]:
     """What the page of a policy shows of its life."""
     three, newest = saved.policy.three_ways, view.selections(saved.hash, SHOWN + 1)
     made = newest[:SHOWN][::-1]
-    view.read_titles(made)
-    closings, watched = view.closings(saved.hash), standing(view, saved)
-    pools = [_pool(view, each, closings) for each in made]
+    named, closings, watched = view.named(made), view.closings(saved.hash), standing(view, saved)
+    pools = [_pool(view, each, named[each.subject].title, closings) for each in made]
     gaps = [100 * pool["gap"] for pool in pools if pool["gap"] is not None]
     shares = [100 * each.event.shortlisted / each.event.candidates for each in made if each.event.candidates]
-    waiting = None if watched.waiting is None else _pool(view, view.selection(watched.waiting), closings)
+    due = None if watched.waiting is None else view.selection(watched.waiting)
     return {
         "watched": watched, "pools": pools[::-1], "more": len(newest) > SHOWN,
         "needs_audit": watched.standing is None and watching.needs_audit(saved.policy),
-        "waiting": waiting, "three": three,
+        "waiting": due and _pool(view, due, view.title(due), closings), "three": three,
         "evidence": pictures.evidence(watched.evidence, watched.alarm_at) if watched.evidence else None,
         "lengths": pictures.lengths(shares, LISTED_AS[three]) if len(shares) > 1 else None,
         "gaps": pictures.drifts(gaps) if len(gaps) > 1 else None,
@@ -177,11 +176,11 @@ def life(view: View, saved: SavedPolicy) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _pool(view: View, entry: Entry[SelectionMade], closings: Container[str]) -> dict[str, Any]:
+def _pool(view: View, entry: Entry[SelectionMade], name: str, closings: Container[str]) -> dict[str, Any]:
     """A pool of a policy, as its page shows it."""
     counts, checks = view.marks(entry.subject).counts(view.reviewer(entry.subject)), entry.event.checks
     return {
-        "entry": entry, "name": view.title(entry), "yes": None if counts["seen"] else counts["yes"],
+        "entry": entry, "name": name, "yes": None if counts["seen"] else counts["yes"],
         "reviewed": sum(counts.values()), "finished": entry.subject in closings,
         "drift": [each.message for each in checks if each.kind == "drift" and each.warns],
         "gap": max((each.gap for each in checks if each.gap is not None), default=None),

@@ -246,9 +246,7 @@ def request_of(columns: ChosenColumns, asked: AskedPromise, *, others: bool) -> 
     )
 
 
-def _group_target(
-    kind: type[Promise], k: str, fields: Mapping[str, str], field: str, name: str
-) -> Promise:  # fmt: skip
+def _group_target(kind: type[Promise], k: str, fields: Mapping[str, str], field: str, name: str) -> Promise:
     options = kinds.fields_of(kind)
     given = {each: Part("", each, each, option=options[each]) for each in kinds.required(kind)}
     numbers = {each: part.read(fields) for each, part in given.items() if each != "k"}

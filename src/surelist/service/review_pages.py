@@ -22,9 +22,9 @@ from surelist.service.record.marks import Marks
 from surelist.service.record.reviews import Reviewable
 from surelist.service.record.view import View, person
 from surelist.service.reviewing import Spot
-from surelist.service.runtime import bind
+from surelist.service.runtime import bind, heavy
 from surelist.service.uploads import Draft, KeptList
-from surelist.service.visitor import Operator, Owner, Reviewer, Visitor, router, to, visit, work
+from surelist.service.visitor import Operator, Owner, Reviewer, Visitor, router, to, visit
 from surelist.service.worklist import FILTERS, Worklist
 
 REVIEWS = 32 << 20  # bytes of a file of reviews
@@ -104,7 +104,7 @@ def note(ident: str, me: Reviewer) -> Response:
     return to(f"/selections/{ident}/review{spot.query(at=rank)}")
 
 
-@work.post("/selections/{ident}/reviews")
+@heavy(router.post("/selections/{ident}/reviews"))
 def send_file(ident: str, me: Annotated[Visitor, visit("operator", of="subject", limit=REVIEWS)]) -> Response:
     """A reviewed file that came back: yes and no by candidate id."""
     if (file := me.file()) is None:
@@ -132,7 +132,7 @@ def _reviews_csv(me: Visitor, ident: str) -> str:
         return reviewing.as_csv(marks, me.view.all_notes(ident), work, me.view.reviewer(ident))
 
 
-@work.post("/selections/{ident}/finish")
+@heavy(router.post("/selections/{ident}/finish"))
 def finish(ident: str, me: Reviewer) -> Response:
     """End the reviews: they count from now on. Then to the policy, which says what they show."""
     made, missing = me.view.subject(ident).event, bool(me.form.get("missing"))

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import anyio
-from fastapi import APIRouter
 from msgspec import Struct, field
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -254,27 +253,17 @@ def once(work: Job[P, E]) -> Job[P, E]:
     return done
 
 
-class Working:
-    """Routes whose handlers have heavy parts: they run when it is their turn, in ``slots``, and those parts
-    end when the client leaves."""
+def heavy(add: Callable[..., Any], slots: str = "heavy") -> Callable[[Callable[P, T]], Waiting[P, T]]:
+    """A route whose handler has heavy parts: it runs when it is its turn, in ``slots``, and those parts end
+    when the client leaves."""
 
-    def __init__(self, router: APIRouter, slots: str = "heavy") -> None:
-        self._router, self._slots = router, slots
+    def added(handler: Callable[P, T]) -> Waiting[P, T]:
+        @wraps(handler)
+        async def waiting(*args: P.args, **named: P.kwargs) -> T:
+            asking: Any = named.get("me") or named["call"]
+            done: T = await getattr(asking.runtime, slots).run(partial(handler, *args, **named))
+            return done
 
-    def get(self, path: str) -> Callable[[Callable[P, T]], Waiting[P, T]]:
-        return self._added(self._router.get(path))
+        return cast(Waiting[P, T], add(waiting))
 
-    def post(self, path: str, **described: Any) -> Callable[[Callable[P, T]], Waiting[P, T]]:
-        return self._added(self._router.post(path, **described))
-
-    def _added(self, add: Callable[..., Any]) -> Callable[[Callable[P, T]], Waiting[P, T]]:
-        def added(handler: Callable[P, T]) -> Waiting[P, T]:
-            @wraps(handler)
-            async def waiting(*args: P.args, **named: P.kwargs) -> T:
-                asking: Any = named.get("me") or named["call"]
-                done: T = await getattr(asking.runtime, self._slots).run(partial(handler, *args, **named))
-                return done
-
-            return cast(Waiting[P, T], add(waiting))
-
-        return added
+    return added

@@ -24,8 +24,9 @@ from surelist.service.record.log import Key
 from surelist.service.record.record import ROLES
 from surelist.service.record.verify import Verdict, verify
 from surelist.service.record.view import KINDS, NamesNow, Search, View, lines
+from surelist.service.runtime import heavy
 from surelist.service.settings import Settings
-from surelist.service.visitor import Admin, Auditor, router, to, work
+from surelist.service.visitor import Admin, Auditor, router, to
 from surelist.service.workers import run
 
 MAY = {
@@ -171,7 +172,7 @@ def _details(facts: dict[str, object]) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]} … ({count(len(text))} characters)"
 
 
-@work.post("/record/verify")
+@heavy(router.post("/record/verify"))
 def verify_now(me: Auditor) -> Response:
     """Recompute the whole chain. Reads the record and changes nothing, so a viewer may."""
     receipts = tuple(me.said("receipt").replace(",", " ").split())

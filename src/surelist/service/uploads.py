@@ -120,15 +120,17 @@ def removing(*paths: Path) -> Iterator[None]:
 
 
 class _Receiver:
-    """Takes pieces of a body; refuses early what cannot become a table."""
+    """Takes pieces of a body into a file; refuses early what cannot become a table."""
 
-    def __init__(self, path: Path, limit: int) -> None:
-        self._path, self._limit = path, limit
+    upload: Upload  # once all of it is here
+
+    def __init__(self, file: BinaryIO, limit: int) -> None:
+        self._file, self._limit = file, limit
         self._hash, self._size, self._lines = hashlib.sha256(), 0, 1
         self._format: str | None = None
         self._utf16 = False
 
-    def take(self, piece: bytes, file: BinaryIO) -> None:
+    def take(self, piece: bytes) -> None:
         if not piece:
             return
         self._size += len(piece)
@@ -140,14 +142,16 @@ class _Receiver:
         if self._format == "csv" and not self._utf16:
             self._check_text(piece)
         self._hash.update(piece)
-        file.write(piece)
+        self._file.write(piece)
 
-    def done(self) -> Upload:
+    def finish(self, path: Path) -> None:
+        """Readers go by the ending, so the file gets the one that fits its content."""
         if self._size == 0 or self._format is None:
             raise InvalidInput(
                 "file", "it is empty (0 bytes). Expected CSV, JSON Lines, Excel or Parquet with a row."
             )
-        return Upload(self._path, self._size, self._hash.hexdigest(), self._format)
+        named = path.rename(path.with_suffix(f".{self._format}"))
+        self.upload = Upload(named, self._size, self._hash.hexdigest(), self._format)
 
     def _check_text(self, piece: bytes) -> None:
         if b"\0" in piece:
@@ -184,18 +188,18 @@ class Spool:
 
     async def receive(self, pieces: AsyncIterator[bytes], limit: int) -> Upload:
         """Write a request body to disk as it arrives."""
-        with self._receiving(limit) as (receiver, file):
+        with self._receiving(limit) as receiver:
             async for piece in pieces:
-                receiver.take(piece, file)
-        return self._named(receiver.done())
+                receiver.take(piece)
+        return receiver.upload
 
     def store(self, source: BinaryIO, limit: int, name: str = "the upload") -> Upload:
         """Store an upload from an open file."""
-        with self._receiving(limit) as (receiver, file):
+        with self._receiving(limit) as receiver:
             while piece := source.read(PIECE):
-                receiver.take(piece, file)
+                receiver.take(piece)
         printable = "".join(c for c in Path(name).name if c.isprintable())[:120]
-        return replace(self._named(receiver.done()), name=printable or "upload")
+        return replace(receiver.upload, name=printable or "upload")
 
     def store_lines(self, lines: bytes, sha256: str) -> Upload:
         """JSON objects, one per line, that came in something with this hash."""
@@ -203,6 +207,12 @@ class Spool:
         with removing(path):
             path.write_bytes(lines)
         return Upload(path, path.stat().st_size, sha256, "jsonl")
+
+    def linked(self, upload: Upload) -> Upload:
+        """The same file under another name, which stays when the first one goes."""
+        path = self.new_path(upload.path.suffix[1:])
+        os.link(upload.path, path)
+        return replace(upload, path=path)
 
     def new_path(self, format: str) -> Path:
         return self.folder / f"made-{secrets.token_hex(8)}.{format}"
@@ -248,17 +258,10 @@ class Spool:
         """How many of a shortlist are qualified, beside it."""
         self._write("result", replace(kept, counts=counts))
 
-    def keep_collection(self, ident: str, draft: Draft, seconds: int, columns: ChosenColumns) -> None:
-        """A collection to be labelled: no longer one person's draft."""
+    def keep_collection(self, ident: str, upload: Upload, seconds: int, columns: ChosenColumns) -> None:
+        """A collection to be labelled."""
         until = time.time() + seconds
-        self._write("labelling", KeptList(id=ident, upload=draft.upload, until=until, columns=columns))
-        self._path("draft", draft.id).unlink(missing_ok=True)
-
-    def give_back(self, ident: str, draft: Draft) -> None:
-        """A collection that came to nothing is a draft again; what was laid out of it goes."""
-        self._write("draft", draft)
-        self._path("labelling", ident).unlink(missing_ok=True)
-        self.drop(ident)
+        self._write("labelling", KeptList(id=ident, upload=upload, until=until, columns=columns))
 
     def result(self, ident: str) -> KeptList | None:
         """A shortlist that can still be downloaded."""
@@ -320,19 +323,12 @@ class Spool:
         return sorted(ident for ident in removed if self.kept(ident) is None)
 
     @contextmanager
-    def _receiving(self, limit: int) -> Iterator[tuple[_Receiver, BinaryIO]]:
+    def _receiving(self, limit: int) -> Iterator[_Receiver]:
         path = self.folder / f"body-{secrets.token_hex(8)}.part"
-        receiver = _Receiver(path, limit)
         with removing(path):
             with path.open("wb") as file:
-                yield receiver, file
-            receiver.done()
-
-    def _named(self, upload: Upload) -> Upload:
-        """Readers go by the ending, so the file gets the one that fits its content."""
-        path = upload.path.with_suffix(f".{upload.format}")
-        upload.path.rename(path)
-        return replace(upload, path=path)
+                yield (receiver := _Receiver(file, limit))
+            receiver.finish(path)
 
     def _path(self, kind: str, ident: str) -> Path:
         return self.folder / f"{kind}-{ident if ident.isalnum() and ident.isascii() else 'none'}.json"

@@ -36,14 +36,13 @@ from surelist.service.record.access import Brake
 from surelist.service.record.database import Database
 from surelist.service.record.record import LOCAL_ACTOR, Actor, Registry
 from surelist.service.record.view import View, person
-from surelist.service.runtime import Runtime, Session, Working, bind, key_of, runtime_of
+from surelist.service.runtime import Runtime, Session, bind, key_of, runtime_of
 from surelist.service.uploads import Spool
 
 # pages that are never about a sandbox
 OUTSIDE = ("/login", "/logout", "/sandbox", "/team")
 SHOWN = 100  # rows of a shortlist on the page; the download has all
 router = APIRouter(include_in_schema=False)  # of all pages
-work = Working(router)
 UPLOAD = -1  # a form with a file that may be as large as the settings say
 
 _templates = environment(Path(__file__).parent / "templates")

@@ -285,9 +285,7 @@ def values_of(profile: Profile, label: str | None) -> dict[str, object] | None:
 
 def preview(profile: Profile, chosen: ChosenColumns, most: int = 30) -> dict[str, object]:
     """The first rows, chosen columns first and named for what they are."""
-    roles = {
-        name: role for role in ("id", "group", "label", "score") if (name := getattr(chosen, role))
-    }  # fmt: skip
+    roles = {name: role for role in ("id", "group", "label", "score") if (name := getattr(chosen, role))}
     order = [at for at, each in enumerate(profile.columns) if each.name in roles]
     order.sort(key=lambda at: ("score", "label", "group", "id").index(roles[profile.columns[at].name]))
     order += [at for at, each in enumerate(profile.columns) if each.name not in roles]

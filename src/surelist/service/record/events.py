@@ -240,9 +240,7 @@ class ReviewsReceived(Event, frozen=True, kw_only=True):
         marks, said = names.marks(seq), list[str]()
         for code, words in ((codes.YES, "as qualified"), (codes.NO, "as not qualified")):
             if marks.get(code):
-                said.append(
-                    f"{counted(marks[code], 'candidate') if not said else count(marks[code])} {words}"
-                )
+                said.append(f"{count(marks[code]) if said else counted(marks[code], 'candidate')} {words}")
         marked = [f"marked {' and '.join(said)}"] if said else []
         if settled := marks.get(codes.SETTLED_YES, 0) + marks.get(codes.SETTLED_NO, 0):
             yes = count(marks.get(codes.SETTLED_YES, 0))

@@ -24,7 +24,7 @@ from surelist.service.record.event import Entry, Event, Piece, read
 from surelist.service.record.labellings import Labellings
 from surelist.service.record.log import Batch, Key
 from surelist.service.record.marks import NO, YES
-from surelist.service.record.record import LOCAL, Actor, Outdated, Registry, SavedPolicy, Writing, policy_hash
+from surelist.service.record.record import LOCAL, Outdated, SavedPolicy, Writing, policy_hash
 from surelist.service.record.reviews import Reviewing
 
 # what a person looks for: words for it, and which actions begin so
@@ -57,12 +57,15 @@ class Search(Struct, frozen=True):
         return self != Search()
 
 
+class Named(NamedTuple):
+    """What a selection is called: its latest name, else the day it was made; and what was noted last."""
+
+    title: str
+    note: str
+
+
 class View(Campaigns, Labellings, Reviewing):
     """A registry bound to an actor: policies and selections here, the rest in what it is made of."""
-
-    def __init__(self, registry: Registry, actor: Actor, key: Key | None = None) -> None:
-        super().__init__(registry, actor, key)
-        self._described: dict[str, Entry[events.SelectionDescribed] | None] = {}  # by selection
 
     # -- policies
 
@@ -191,25 +194,16 @@ class View(Campaigns, Labellings, Reviewing):
         event = events.SelectionDescribed(name=name, note=note)
         return self.append(ident, event, policy=self.selection(ident).event.policy)
 
-    def read_titles(self, entries: Sequence[Entry[events.SelectionMade]]) -> None:
-        """Read at once what these selections are called, for ``title`` and ``note``."""
-        new = [entry.subject for entry in entries if entry.subject not in self._described]
-        found = self.registry.latest(events.SelectionDescribed, new)
-        self._described |= {each: found.get(each) for each in new}
-
-    def _description(
-        self, entry: Entry[events.SelectionMade]
-    ) -> events.SelectionDescribed | events.SelectionMade:
-        self.read_titles([entry])
-        return (self._described[entry.subject] or entry).event
+    def named(self, entries: Sequence[Entry[events.SelectionMade]]) -> dict[str, Named]:
+        """What these selections are called now."""
+        later = self.registry.latest(events.SelectionDescribed, [each.subject for each in entries])
+        said = [(each, later.get(each.subject, each).event) for each in entries]
+        return {
+            each.subject: Named(made.name or f"Shortlist of {each.at[:10]}", made.note) for each, made in said
+        }
 
     def title(self, entry: Entry[events.SelectionMade]) -> str:
-        """What a selection is called: its latest name, else the day it was made."""
-        return self._description(entry).name or f"Shortlist of {entry.at[:10]}"
-
-    def note(self, entry: Entry[events.SelectionMade]) -> str:
-        """What people noted about a selection last."""
-        return self._description(entry).note
+        return self.named([entry])[entry.subject].title
 
     # -- the log, and looks at rows
 
