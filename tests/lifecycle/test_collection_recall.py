@@ -371,6 +371,18 @@ def damaged(work, change) -> None:
         sl.Labelling.loads(json.dumps(raw))
 
 
+def without_a_look(stages) -> None:
+    """As if the second part and the rest had been asked for together."""
+    part = stages.pop(1)
+    stages[1]["asked"] = sorted(part["asked"] + stages[1]["asked"])
+
+
+def without_a_label(sample) -> None:
+    """The lowest qualified one is said not to have come: the list would end above it."""
+    at = sample["labels"].rindex("1")
+    sample["labels"] = sample["labels"][:at] + "-" + sample["labels"][at + 1 :]
+
+
 def test_a_damaged_state_is_refused():
     scores, truth = rare()
     work, plenty = (sl.Labelling(scores, sl.Recall(0.9), labels=300) for _ in range(2))
@@ -385,6 +397,9 @@ def test_a_damaged_state_is_refused():
     finish(plenty, scores > 0.5)
     damaged(plenty, lambda design, stages: stages[0].update(least=300))  # it would not
     damaged(plenty, lambda design, stages: stages[0].update(chosen=3))
+    damaged(plenty, lambda design, stages: stages[0].update(least=0))  # it goes on, and is allowed more
+    damaged(plenty, lambda design, stages: without_a_look(stages))
+    damaged(plenty, lambda design, stages: without_a_label(design["sample"]))
     damaged(plenty, lambda design, stages: stages[1].update(name=UNIFORM))
 
 

@@ -159,8 +159,9 @@ def _() -> None:
 def _() -> None:
     """Take a filled-in SHEET (.csv, .xlsx) back; in parts, in any order, and again.
 
-    With --correct a mistyped label can be mended: a pilot's until labels of the block are recorded, any other
-    until status has shown the result.
+    With --correct a mistyped label can be mended: of a pilot, a look or a part of a sample until labels of
+    the next stage are recorded, of the last stage until status has shown the result, of any other until the
+    next stage is asked for.
     """
 
 

@@ -226,8 +226,9 @@ class Labelling(Saved[LabellingState]):
     def correct(self, rows: object, labels: object) -> int:
         """Correct labels that were told, on record, while nothing rests on them; returns how many changed.
 
-        Those of a pilot until a label of the block has come, all others until the result was shown
-        (``policy``, ``describe`` and displays of a finished labelling). After that a fresh draw is the way.
+        Those of a pilot, a look or a part of a sample until a label of the next stage has come, those of the
+        last stage until the result was shown (``policy``, ``describe`` and displays of a finished labelling),
+        those of any other until the next stage is asked for. After that a fresh draw is the way.
         """
         return self._state.correct(self._where, given.as_rows(rows), labels)
 

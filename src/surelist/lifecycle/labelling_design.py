@@ -354,6 +354,8 @@ class Design(Struct, tag_field="design", forbid_unknown_fields=True, kw_only=Tru
         hold(not self.sample.marked([*earlier], WAITING), "a stage began before the one before it had ended")
         told = {at for at, mark in enumerate(self.sample.labels) if mark != WAITING}
         hold(told <= set(places), "labels came that were not asked for")
+        whole = not self.every_label or MISSING not in self.sample.labels
+        hold(whole, "a label is missing, and its promise needs every one")
 
     def describe(self) -> list[str]:
         """The design and how many labels are here."""

@@ -82,9 +82,8 @@ class RecallDesign(RankedDesign, tag="control"):
 
     def _of_everyone(self) -> Stage:
         """The next part of a sample of everyone, or the rest of it."""
-        everyone, before = len(self.sizes) - 1, len(self.stages)
-        looks = looks_at(self.size, self.labels, self.promise.kept_share, self.alpha)
-        if before == len(looks) or not FEWEST <= self.labels < self.size:
+        everyone, before, looks = len(self.sizes) - 1, len(self.stages), self._looks
+        if before == len(looks):
             return self.drawn(UNIFORM, everyone, self.left)
         rows, least = looks[before]
         part = self.drawn(PART, everyone, rows - len(self.asked))
@@ -101,6 +100,13 @@ class RecallDesign(RankedDesign, tag="control"):
         if name == FIRST:
             return self._draws.second(curve, left)
         return self._draws.first(curve if name == "pilot" else curve.with_one_more(), left)
+
+    @property
+    def _looks(self) -> tuple[Look, ...]:
+        """When a sample of everyone is looked at: fixed before any label."""
+        if not FEWEST <= self.labels < self.size:
+            return ()
+        return looks_at(self.size, self.labels, self.promise.kept_share, self.alpha)
 
     def _goes_on(self, part: int) -> bool:
         """Whether enough of the sample are qualified for more of it, after the part of this number."""
@@ -176,6 +182,9 @@ class RecallDesign(RankedDesign, tag="control"):
         super().verify()
         edges = {0, *(self.size - each - 1 for each in sizes if each < self.size)}
         hold(edges <= set(self.sample.ranks), "the ends of its blocks are not in its sample")
+        parts, looks = self.passed, self._looks
+        fixed = parts == looks[: len(parts)] and (self.stages[-1].name != UNIFORM or parts == looks)
+        hold(fixed, "its sample is looked at otherwise than was fixed")
         for at, stage in enumerate(self.stages):
             if stage.name in (PART, UNIFORM):
                 hold(stage.chosen == len(sizes) - 1, "its sample is not of everyone")
