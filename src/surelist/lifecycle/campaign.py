@@ -19,11 +19,11 @@ from surelist import _check as check
 from surelist._arrays import Floats, Mask
 from surelist._check import MissingLabels
 from surelist.errors import InvalidInput
-from surelist.lifecycle import campaign_state as looks
+from surelist.lifecycle import campaign_state as looks, reviewed
 from surelist.lifecycle.campaign_so_far import CampaignSoFar
 from surelist.lifecycle.campaign_state import CampaignState, Epoch, Update
 from surelist.lifecycle.monitor import Monitor
-from surelist.lifecycle.reviewed import UNKNOWN, Screened, as_candidates, as_draws, coins, require_list
+from surelist.lifecycle.reviewed import UNKNOWN, Screened, as_candidates, coins
 from surelist.lifecycle.state import as_name
 from surelist.promises.evidence import rows_fingerprint
 from surelist.promises.kinds.counts import CountPromise, too_few
@@ -113,7 +113,7 @@ class Campaign(CampaignSoFar):
         drawn = None if self.audit_rate is None else coins(len(array)) < self.audit_rate
         chosen = np.flatnonzero(mask if drawn is None else mask | drawn)
         names = [str(row) if texts is None else texts[row] for row in chosen.tolist()]
-        draws = None if drawn is None else as_draws(mask[chosen], drawn[chosen])
+        draws = None if drawn is None else reviewed.as_draws(mask[chosen], drawn[chosen])
         self._record(name, len(array), names, array[chosen], draws)
         return mask
 
@@ -142,7 +142,8 @@ class Campaign(CampaignSoFar):
         if self.due:
             raise InvalidInput("pool", "an update is due; call update() and screen with its threshold.")
         size = check.as_count(pool_size, "pool_size")
-        require_list(array, size, threshold, self.threshold, draws, audit=self.audit_rate is not None)
+        audit = self.audit_rate is not None
+        reviewed.require_list(array, size, threshold, self.threshold, draws, audit=audit)
         self._record(name, size, texts, array, draws)
 
     def review(self, pool: object, labels: object, *, ids: object = None) -> int:
@@ -182,8 +183,11 @@ class Campaign(CampaignSoFar):
         return self.updates[-1]
 
     def _screened(self, pool: object) -> Screened | None:
+        """The pool, or None if it was screened, is done and no longer kept."""
         name = as_name(pool, "pool")
-        return self.reviews.find(name, known=self._memory.recall(name, "pool") is not None)
+        if self._memory.recall(name, "pool") is None and name not in self.reviews.kept:
+            raise InvalidInput("pool", f"no pool {name!r} was screened in this campaign.")
+        return self.reviews.kept.get(name)
 
     def _new_name(self, pool: object) -> str:
         name = as_name(self.pools + 1 if pool is None else pool, "pool")
@@ -217,9 +221,8 @@ class Campaign(CampaignSoFar):
             elif screened.look != self.reviews.watched:
                 self.monitor.threshold_changed(self.policy)
             self.reviews.watched = screened.look
-            self.monitor.observe(
-                qualified=screened.qualified, pool_size=screened.size, unreviewed=screened.unreviewed
-            )
+            good, size = screened.qualified, screened.size
+            self.monitor.observe(qualified=good, pool_size=size, unreviewed=screened.unreviewed)
             if (alarm := self.monitor.raised) is not None and alarm.pools == self.monitor.pools:
                 self.monitor.raised = replace(alarm, review_id=screened.pool)  # whose reviews have no ids
 

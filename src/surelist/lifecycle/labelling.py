@@ -21,15 +21,7 @@ from surelist._version import __version__
 from surelist.drawing import Display, axes
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.filters import ACCEPT, LOOK, REJECT
-from surelist.lifecycle import labelling_start as given
-from surelist.lifecycle.labelling_design import (
-    MISSING,
-    WAITING,
-    Design,
-    Finding,
-    LabelRequest,
-    ScoredCollection,
-)
+from surelist.lifecycle import labelling_design as base, labelling_start as given
 from surelist.lifecycle.labelling_state import DESIGNS, LabellingState
 from surelist.lifecycle.state import Saved
 from surelist.promises.policy import Policy
@@ -103,14 +95,14 @@ class Labelling(Saved[LabellingState]):
         self._begin(collection, target, alpha=alpha, labels=labels, purpose=purpose, **design)
 
     @classmethod
-    def of(cls, collection: ScoredCollection, target: Any, **given: Any) -> Labelling:
+    def of(cls, collection: base.ScoredCollection, target: Any, **given: Any) -> Labelling:
         """A labelling of a collection that lives elsewhere, such as a table."""
         work = cls.__new__(cls)
         work._begin(collection, target, **given)
         return work
 
     def _begin(
-        self, collection: ScoredCollection, target: Any, *, alpha: float, labels: int,
+        self, collection: base.ScoredCollection, target: Any, *, alpha: float, labels: int,
         purpose: str | None = None, columns: dict[str, str] | None = None, **options: Any,
     ) -> None:  # fmt: skip
         alpha, labels = check.as_level(alpha, calls=2), check.as_count(labels, "labels")
@@ -125,7 +117,7 @@ class Labelling(Saved[LabellingState]):
         designs = []
         for number, (group, size) in enumerate(sizes.items()):
             share = min(labels // len(sizes) + (number < labels % len(sizes)), size)
-            asked = LabelRequest(collection, group, targets[group], alpha / len(sizes), share, options)
+            asked = base.LabelRequest(collection, group, targets[group], alpha / len(sizes), share, options)
             designs.append(DESIGNS[asked.target.sample or "block"].start(asked, rng))
         self._resume(
             LabellingState(alpha=alpha, labels=labels, purpose=purpose, columns=columns, designs=designs)
@@ -133,7 +125,7 @@ class Labelling(Saved[LabellingState]):
 
     def _resume(self, state: LabellingState) -> None:
         super()._resume(state)
-        self._where: dict[int, tuple[Design, int]] = {
+        self._where: dict[int, tuple[base.Design, int]] = {
             row: (design, at) for design in state.designs for at, row in enumerate(design.sample.rows)
         }
 
@@ -200,7 +192,7 @@ class Labelling(Saved[LabellingState]):
             known = new.get(row, design.sample.labels[at])
             if known == mark:
                 continue
-            if known != WAITING:
+            if known != base.WAITING:
                 raise InvalidInput(
                     "labels",
                     f"row {row} was {given.spelled(known)} before and is {given.spelled(mark)} now. The "
@@ -209,7 +201,7 @@ class Labelling(Saved[LabellingState]):
                 )
             if row not in at_hand:
                 raise InvalidInput("rows", f"row {row} is not among those asked for; ask() says which are.")
-            if mark == MISSING and design.every_label:
+            if mark == base.MISSING and design.every_label:
                 raise InvalidInput(
                     "labels",
                     f"row {row} has no label. A recall needs the label of every row drawn: counting it as "
@@ -236,7 +228,8 @@ class Labelling(Saved[LabellingState]):
     def told(self) -> dict[int, int | None]:
         """The label of every row whose label has come; None: it will not."""
         marks = {row: design.sample.labels[at] for row, (design, at) in self._where.items()}
-        return {row: int(mark) if mark in "01" else None for row, mark in marks.items() if mark != WAITING}
+        labels = {"0": 0, "1": 1, base.MISSING: None}
+        return {row: labels[mark] for row, mark in marks.items() if mark in labels}
 
     def close(self) -> int:
         """Stop waiting for this stage's labels that have not come; returns how many. Not for ``Recall``."""
@@ -362,11 +355,11 @@ class Labelling(Saved[LabellingState]):
         """The result is about to be shown, where all labels are here."""
         self._state.seen |= self.done
 
-    def _verdicts(self) -> list[Finding]:
+    def _verdicts(self) -> list[base.Finding]:
         self.see()
         return [design.verdict() for design in self._state.designs] if self.done else []
 
-    def _drawn(self, row: int) -> tuple[Design, int]:
+    def _drawn(self, row: int) -> tuple[base.Design, int]:
         if row not in self._where:
             raise InvalidInput("rows", f"row {row} was not drawn for labelling; ask() says which rows were.")
         return self._where[row]

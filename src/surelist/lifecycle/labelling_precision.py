@@ -175,32 +175,28 @@ class PrecisionDesign(RankedDesign, tag="precision"):
         """The number of the stage that tests prefixes."""
         return next((n for n, stage in enumerate(self.stages) if stage.name == "block"), None)
 
-    def _passed(self) -> tuple[int, Prefix, Fraction]:
-        """The last prefix that passes: where it ends, its counts and the level it passed at; 0 for none."""
-        tested, none = self._tested(), (0, Prefix(0, 0, 0), Fraction(0))
+    def _passed(self) -> tuple[int, set[int], Prefix, Fraction]:
+        """The last prefix that passes: where it ends (0: none does), who was asked before its test, its
+        counts and the level it passed at."""
+        tested = self._tested()
+        none: tuple[int, set[int], Prefix, Fraction] = 0, set(), Prefix(0, 0, 0), Fraction(0)
         if tested is None:
             return none
-        stage, ranks = self.stages[tested], np.array(self.sample.ranks)
-        known, fresh = ranks[sorted(self.asked_before(tested))], ranks[stage.asked]
+        before, stage, ranks = self.asked_before(tested), self.stages[tested], np.array(self.sample.ranks)
+        known, fresh = ranks[sorted(before)], ranks[stage.asked]
         failed = ranks[[at for at in stage.asked if self.sample.labels[at] != "1"]]
         prefixes = [
             Prefix(end - int((known < end).sum()), int((fresh < end).sum()), int((failed < end).sum()))
             for end in (self.ends[step] for step in stage.steps)
         ]
         weights = [self.level * Fraction(weight, PARTS) for weight in stage.weights]
-        last, level = last_passing(prefixes, weights, self.share, self._known_good())
-        return none if last < 0 else (self.ends[stage.steps[last]], prefixes[last], level)
-
-    def _known_good(self) -> int:
-        """How many were known to be qualified when the prefixes were tested."""
-        return len(self.sample.marked([*self.asked_before(self._tested() or 0)]))
+        last, level = last_passing(prefixes, weights, self.share, len(self.sample.marked([*before])))
+        return none if last < 0 else (self.ends[stage.steps[last]], before, prefixes[last], level)
 
     def accepted(self) -> Accepted:
         """The list without pads, and how many it may have."""
-        end, prefix, level = self._passed()
-        tested = self._tested() if end else 0  # where nothing passed, no test counted anybody
-        before = self.asked_before(tested or 0)
-        asked, ranks = self.asked, self.sample.ranks
+        end, before, prefix, level = self._passed()
+        asked, ranks, known = self.asked, self.sample.ranks, len(self.sample.marked([*before]))
         later = [at for at in asked if at not in before]
         good = self.sample.marked(asked)
         dropped = sum(ranks[at] < end for at in self.sample.marked(later, "0"))
@@ -208,8 +204,8 @@ class PrecisionDesign(RankedDesign, tag="precision"):
         off = self.sample.marked(asked, "0") + self.sample.marked([*before], "-")
         listed = end - sum(ranks[at] < end for at in off) + sum(ranks[at] >= end for at in good)
         proof = PrefixSample(
-            self.group, self.size, end, prefix.free, prefix.drawn, prefix.failed,
-            self._known_good() if end else 0, float(level), dropped, found, 0, listed,
+            self.group, self.size, end, prefix.free, prefix.drawn, prefix.failed, known, float(level),
+            dropped, found, 0, listed,
         )  # fmt: skip
         return Accepted(end, good, off, most_pads(self.share, dropped, found), proof)
 

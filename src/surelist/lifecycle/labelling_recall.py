@@ -24,18 +24,8 @@ from surelist._scalars import as_fraction
 from surelist.bounds import collection_lists as lists
 from surelist.bounds.control_sample import block_drop, control_rule
 from surelist.bounds.sample_looks import Look
+from surelist.lifecycle import labelling_design as base
 from surelist.lifecycle.block_design import require_enough
-from surelist.lifecycle.labelling_design import (
-    NOBODY,
-    BlockDraws,
-    Finding,
-    LabelRequest,
-    RankDraw,
-    Stage,
-    block_sizes,
-    draw_blocks,
-    wrapped,
-)
 from surelist.lifecycle.labelling_ranked import Curve, RankBlock, RankedDesign, pilot_bins, pilot_ranks
 from surelist.lifecycle.recall_plan import Tail, about_needed, best_allowed, looks_at, plan_first
 from surelist.promises.kinds.few_labels import ControlSample, TwoDraws
@@ -64,23 +54,23 @@ class RecallDesign(RankedDesign, tag="control"):
     pilots = ("pilot", PART)
 
     @classmethod
-    def start(cls, asked: LabelRequest, rng: np.random.Generator) -> Self:
-        size, labels, pilot = asked.size, asked.labels, NOBODY
+    def start(cls, asked: base.LabelRequest, rng: np.random.Generator) -> Self:
+        size, labels, pilot = asked.size, asked.labels, base.NOBODY
         if not FEWEST <= labels < size:
             require_enough(asked)
         elif about_needed(size, labels, asked.target.kept_share, asked.alpha) > labels:
             pilot = pilot_ranks(0, size, int(PILOT * labels), pilot_bins(size, labels), rng)
-        sizes = block_sizes(1, size, STEP)
+        sizes = base.block_sizes(1, size, STEP)
         both = BothDraws.draw(sizes, size, labels, rng)
         edges = np.array([max(0, size - each - 1) for each in sizes])
         ranks = np.unique(np.concatenate([pilot, *(each.ranks for each in both), edges, [0]]))
-        draws = [BlockDraws.located(each, ranks, rng.permutation(len(each.ranks))) for each in both]
-        stages = [Stage("pilot", np.searchsorted(ranks, pilot).tolist())] if len(pilot) else []
+        draws = [base.BlockDraws.located(each, ranks, rng.permutation(len(each.ranks))) for each in both]
+        stages = [base.Stage("pilot", np.searchsorted(ranks, pilot).tolist())] if len(pilot) else []
         made = cls(**asked.sampled(ranks), labels=labels, sizes=sizes, draws=draws, stages=stages)
         made.stages = stages or [made._of_everyone()]
         return made
 
-    def _of_everyone(self) -> Stage:
+    def _of_everyone(self) -> base.Stage:
         """The next part of a sample of everyone, or the rest of it."""
         everyone, before, looks = len(self.sizes) - 1, len(self.stages), self._looks
         if before == len(looks):
@@ -90,7 +80,7 @@ class RecallDesign(RankedDesign, tag="control"):
         part.least = least
         return part
 
-    def next_stage(self) -> Stage | None:
+    def next_stage(self) -> base.Stage | None:
         left, name = self.left, self.stages[-1].name
         if left <= 0 or name in (UNIFORM, SECOND):
             return None
@@ -131,10 +121,10 @@ class RecallDesign(RankedDesign, tag="control"):
     def _draws(self) -> BothDraws:
         return BothDraws(self, self.sizes, self.promise.kept_share, as_fraction(self.alpha, "alpha"))
 
-    def verdict(self) -> Finding:
+    def verdict(self) -> base.Finding:
         return self._uniform() if self.stages[-1].name == UNIFORM else self._two_draws()
 
-    def _uniform(self) -> Finding:
+    def _uniform(self) -> base.Finding:
         places = self.asked
         hits = self.sample.marked(places)
         rule = control_rule(self.size, len(places), self.promise.kept_share, self.alpha, looks=self.passed)
@@ -152,7 +142,7 @@ class RecallDesign(RankedDesign, tag="control"):
         cut = self.sample.ranks[hits[len(hits) - 1 - drop]] + 1 if drop < len(hits) else 0
         return self._listing(cut, len(hits) - drop, proof)
 
-    def _two_draws(self) -> Finding:
+    def _two_draws(self) -> base.Finding:
         cut, proof = self._draws.ended()
         if proof is None:
             (stage, rows), (kept, _) = self._draws.bottom(), self._draws.kept()
@@ -164,13 +154,13 @@ class RecallDesign(RankedDesign, tag="control"):
             )  # fmt: skip
         return self._listing(cut, self._draws.kept()[0] + proof.hits, proof)
 
-    def _listing(self, cut: int, count: int, proof: ControlSample | TwoDraws) -> Finding:
+    def _listing(self, cut: int, count: int, proof: ControlSample | TwoDraws) -> base.Finding:
         """Everyone above the cut but those labelled not qualified, and those labelled qualified below it."""
         (on, off), scores, ranks = self.named(), self.sample.scores, self.sample.ranks
         threshold = scores[ranks.index(cut - 1)] if cut else math.nextafter(scores[0], math.inf)
         end = self.sample.reaching(threshold)
         listed = end - self.inside({*off}, 0, end) + self.inside({*on}, end, self.size)
-        return Finding(threshold, count, listed, proof)
+        return base.Finding(threshold, count, listed, proof)
 
     def named(self) -> tuple[list[int], list[int]]:
         asked = self.asked
@@ -178,7 +168,7 @@ class RecallDesign(RankedDesign, tag="control"):
 
     def verify(self) -> None:
         sizes = self.sizes
-        hold(sizes == block_sizes(1, self.size, STEP), "its blocks are others")
+        hold(sizes == base.block_sizes(1, self.size, STEP), "its blocks are others")
         super().verify()
         edges = {0, *(self.size - each - 1 for each in sizes if each < self.size)}
         hold(edges <= set(self.sample.ranks), "the ends of its blocks are not in its sample")
@@ -193,7 +183,7 @@ class RecallDesign(RankedDesign, tag="control"):
                 hold(self._goes_on(at) == follows, "its sample goes on with too few, or not with enough")
         self._draws.verify()
 
-    def about(self, stage: Stage, asked: str) -> str:
+    def about(self, stage: base.Stage, asked: str) -> str:
         rows = number(self.sizes[stage.chosen or 0])
         return {
             "pilot": f"Pilot: {asked} from all ranks, to choose what follows.",
@@ -206,9 +196,9 @@ class RecallDesign(RankedDesign, tag="control"):
 
     def describe(self) -> list[str]:
         best = at_best(self.size, self.labels, self.promise.kept_share, self.alpha)
-        lines = super().describe() + (wrapped(best) if self.waiting else [])
+        lines = super().describe() + (base.wrapped(best) if self.waiting else [])
         listing = "The list will be everyone above its end but those labelled not qualified, and everyone "
-        return [*lines, *wrapped(listing + "labelled qualified. Every label is needed.")]
+        return [*lines, *base.wrapped(listing + "labelled qualified. Every label is needed.")]
 
 
 def at_best(size: int, labels: int, share: Fraction, alpha: float) -> str:
@@ -239,11 +229,11 @@ class BothDraws(Struct, frozen=True):
     at: int = 0
 
     @classmethod
-    def draw(cls, sizes: list[int], size: int, labels: int, rng: np.random.Generator) -> list[RankDraw]:
+    def draw(cls, sizes: list[int], size: int, labels: int, rng: np.random.Generator) -> list[base.RankDraw]:
         """Samples of every block, from the top and from the bottom."""
         blocks = [labels, *(each for each in sizes if each > labels)]
-        top, bottom = (draw_blocks(NOBODY, blocks, labels, rng) for _ in range(2))
-        return [top, RankDraw(size - 1 - bottom.ranks, bottom.enters, bottom.leaves)]
+        top, bottom = (base.draw_blocks(base.NOBODY, blocks, labels, rng) for _ in range(2))
+        return [top, base.RankDraw(size - 1 - bottom.ranks, bottom.enters, bottom.leaves)]
 
     def block(self, name: str, chosen: int) -> RankBlock:
         rows, labels, size = self.sizes[chosen], self.design.labels, self.design.size
@@ -262,7 +252,7 @@ class BothDraws(Struct, frozen=True):
         """The number of the first draw's stage."""
         return [stage.name for stage in self.design.stages].index(FIRST)
 
-    def first(self, curve: Curve, left: int) -> Stage:
+    def first(self, curve: Curve, left: int) -> base.Stage:
         """The block at the top, and how many of it: those with the shortest list to expect."""
         plan = plan_first(curve, self.sizes[:-1:6], left, self.share, self.alpha)
         return self.design.drawn(FIRST, self.sizes.index(plan.end), plan.labels)
@@ -285,7 +275,7 @@ class BothDraws(Struct, frozen=True):
         """How many were known to be qualified before both draws."""
         return len(self.design.sample.marked([*self.design.asked_before(self._first)]))
 
-    def second(self, curve: Curve, left: int) -> Stage:
+    def second(self, curve: Curve, left: int) -> base.Stage:
         """The block at the bottom: the largest that certifies the hits that are best allowed."""
         kept, level = self.kept()
         tail, top, size = Tail.of(curve), self.top()[0], self.design.size
@@ -297,7 +287,7 @@ class BothDraws(Struct, frozen=True):
         fits = np.flatnonzero((free <= most) & (size - np.array(self.sizes) >= top))
         return self.design.drawn(SECOND, int(fits[-1]) if len(fits) else 0, left)
 
-    def bottom(self) -> tuple[Stage, int]:
+    def bottom(self) -> tuple[base.Stage, int]:
         """The stage of the second draw, and the rows of its block."""
         stage = self.design.stages[self._first + 1]
         return stage, self.sizes[stage.chosen or 0]

@@ -162,15 +162,12 @@ def verdict_of(verdict: object) -> float:
 
 def as_targets(target: Any, groups: list[str | None]) -> dict[str | None, Promise]:
     """One target per group, of a kind that labelling can promise."""
-    named = {check.group_name(key, "target"): each for key, each in target.items()} if isinstance(
-        target, Mapping
-    ) else dict.fromkeys(groups, target)  # fmt: skip
-    if set(named) != set(groups):
-        odd = sorted(map(str, set(named) ^ set(groups)))
-        raise InvalidInput(
-            "target",
-            f"expected one target for each group of {option('groups')}; {odd[0]!r} has only one of both.",
-        )
+    named: dict[str | None, Any] = dict.fromkeys(groups, target)
+    if isinstance(target, Mapping):
+        named = {check.group_name(key, "target"): each for key, each in target.items()}
+    for odd in sorted(map(str, set(named) ^ set(groups)))[:1]:
+        said = f"expected one target for each group of {option('groups')}; {odd!r} has only one of both."
+        raise InvalidInput("target", said)
     for each in named.values():
         if not isinstance(each, Promise):
             raise InvalidInput("target", expected="a promise, such as Expected(5, 100)", got=repr(each))

@@ -25,14 +25,8 @@ from surelist._arrays import special
 from surelist._names import option
 from surelist.bounds._tails import smallest
 from surelist.errors import InvalidInput
+from surelist.lifecycle import simulated_plans as simulated
 from surelist.lifecycle.plan import COVERAGE, PER, Empirical, Needed, Plan, PlanRequest, PlanRow, Population
-from surelist.lifecycle.simulated_plans import (
-    SIZES,
-    labelling_needs,
-    labelling_row,
-    plan_collection,
-    plan_special,
-)
 from surelist.promises.kinds.counts import CountPromise
 from surelist.promises.promise import Level, Promise
 
@@ -94,12 +88,12 @@ def plan(
     """
     alpha = check.as_level(alpha)
     pools = check.as_count(pools, "pools")
-    wanted = [check.as_count(size, "sizes") for size in sizes or SIZES]
+    wanted = [check.as_count(size, "sizes") for size in sizes or simulated.SIZES]
     asked = PlanRequest(target, alpha, wanted if sizes else None, pools, seed, base_rate, auc, pilot)
     if collection is not None and isinstance(target, Promise):
-        return plan_collection(asked, check.as_count(collection, "collection"))
+        return simulated.plan_collection(asked, check.as_count(collection, "collection"))
     if not isinstance(target, CountPromise):
-        return plan_special(asked, labelling=labelling)
+        return simulated.plan_special(asked, labelling=labelling)
     rules = ["exact", *([target.paper_rule] if target.paper_rule else [])]
     best, others, rates, basis = asked.populations()
     table = [_row(target, Level(alpha, rule), n, best, others) for rule in rules for n in wanted]
@@ -113,8 +107,8 @@ def plan(
                 f"for {type(target).__name__} labels are random anyway; leave labelling out, or give "
                 f"{option('collection')}, how many candidates there are, for a promise about these alone.",
             )
-        table += [labelling_row(target, alpha, n, best, size, seed) for n in wanted]
-        needed += labelling_needs(target, alpha, best, seed)
+        table += [simulated.labelling_row(target, alpha, n, best, size, seed) for n in wanted]
+        needed += simulated.labelling_needs(target, alpha, best, seed)
     if not math.isnan(oracle):
         table = [
             row if row.list_size is None else replace(row, excess=row.list_size / oracle - 1) for row in table

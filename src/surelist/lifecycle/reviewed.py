@@ -167,12 +167,6 @@ class PoolReviews(Struct, forbid_unknown_fields=True, dict=True):
         self.missing += screened.missing
         self._cost += screened.cost
 
-    def find(self, name: str, known: bool) -> Screened | None:
-        """The pool, or None if it was screened, is done and no longer kept."""
-        if name not in self.kept and not known:
-            raise InvalidInput("pool", f"no pool {name!r} was screened in this campaign.")
-        return self.kept.get(name)
-
     def add(self, screened: Screened, labels: object, ids: object) -> tuple[int, Floats]:
         """How many reviews are new, and the scores of the qualified ones that are evidence."""
         check.require_one_index(labels=labels, ids=ids)

@@ -87,18 +87,13 @@ def _certified(asked: PlanRequest, best: Population) -> tuple[float, list[PlanRo
     for n in asked.sizes or SIZES:
         some = 1 - (1 - rate) ** n
         places = np.clip((np.arange(64) + 0.5) / 64, 1 - some + 1e-12, None)
-        counts = np.unique(np.maximum(1, _binomial_quantile(n, rate, places)), return_counts=True)
-        certified = [bounds.largest_rate(n, int(count), asked.alpha) for count in counts[0]]
-        k = float(target.pool_size * np.average(certified, weights=counts[1]))
+        # binomial quantiles by the normal curve; a plan needs no more
+        near = np.rint(n * rate + math.sqrt(n * rate * (1 - rate)) * special.ndtri(places))
+        counts, weights = np.unique(np.clip(near, 1, n), return_counts=True)
+        certified = [bounds.largest_rate(n, int(count), asked.alpha) for count in counts]
+        k = float(target.pool_size * np.average(certified, weights=weights))
         rows.append(PlanRow(n, "exact", 0, some, k, k / (target.pool_size * rate) - 1))
     return target.pool_size * rate, rows
-
-
-def _binomial_quantile(n: int, rate: float, levels: Floats) -> Ints:
-    """By the normal curve; a plan needs no more."""
-    spread = math.sqrt(n * rate * (1 - rate))
-    near = np.rint(n * rate + spread * special.ndtri(levels))
-    return np.asarray(np.clip(near, 0, n), dtype=np.int64)
 
 
 def _precise(asked: PlanRequest, best: Population) -> tuple[float, list[PlanRow], float | None]:
