@@ -150,15 +150,14 @@ class PrecisionDesign(RankedDesign, tag="precision"):
         stage.steps, stage.weights = plan.steps, plan.weights
         return stage
 
-    def offers(self, name: str) -> int:
-        return {"wider look": 1, "closer look": len(self.ends), "block": len(self.ends)}.get(name, 0)
-
-    def block(self, name: str, chosen: int) -> RankBlock:
+    def blocks(self, name: str) -> list[RankBlock]:
         if name == "wider look":
-            return RankBlock(0, self.size, WIDER, 0)
-        draw, end = int(name == "block"), self.ends[chosen]
-        whole = self.whole[draw]
-        return RankBlock(0, end, draw, blocks_of(self.ends, whole).index(max(end, whole)))
+            return [RankBlock(0, self.size, WIDER, 0)]
+        if name not in ("closer look", "block"):
+            return []
+        draw = int(name == "block")
+        ends = blocks_of(self.ends, self.whole[draw])
+        return [RankBlock(0, end, draw, ends.index(max(end, ends[0]))) for end in self.ends]
 
     def samples(self) -> list[tuple[int, int]]:
         blocks = [(whole, len(blocks_of(self.ends, whole))) for whole in self.whole]

@@ -109,12 +109,8 @@ class RankedDesign(Design):
 
     orders: ClassVar[tuple[list[str], ...]]  # of stages, when all are through
 
-    def offers(self, name: str) -> int:
-        """How many blocks a stage of this name may choose from; 0: it takes no sample of one."""
-        raise NotImplementedError
-
-    def block(self, name: str, chosen: int) -> RankBlock:
-        """The block of this number that a stage of this name samples."""
+    def blocks(self, name: str) -> list[RankBlock]:
+        """The blocks that a stage of this name may choose from; none where it takes no sample of one."""
         raise NotImplementedError
 
     def samples(self) -> list[tuple[int, int]]:
@@ -143,7 +139,7 @@ class RankedDesign(Design):
 
     def _fresh(self, name: str, chosen: int, before: set[int]) -> list[int]:
         """Places that a stage may ask for, in random order, but for those that were asked for before."""
-        block, ranks = self.block(name, chosen), self.sample.ranks
+        block, ranks = self.blocks(name)[chosen], self.sample.ranks
         places = self.draws[block.draw].of(block.sample)
         return [at for at in places if at not in before and block.low <= ranks[at] < block.high]
 
@@ -161,8 +157,8 @@ class RankedDesign(Design):
             held = {len(draw.of(number)) for number in range(samples)}
             hold(held == {min(rows, self.size)}, "a block's sample has another size")
         for at, stage in enumerate(self.stages):
-            if blocks := self.offers(stage.name):
-                own = stage.chosen is not None and 0 <= stage.chosen < blocks
+            if blocks := self.blocks(stage.name):
+                own = stage.chosen is not None and 0 <= stage.chosen < len(blocks)
                 hold(own, "a block is none of its own")
                 fresh = self._fresh(stage.name, stage.chosen or 0, self.asked_before(at))
                 same = stage.asked == sorted(fresh[: len(stage.asked)])

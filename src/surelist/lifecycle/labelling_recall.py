@@ -108,11 +108,8 @@ class RecallDesign(RankedDesign, tag="control"):
         parts = [at for at, stage in enumerate(self.stages) if stage.name == PART]
         return tuple((len(self.asked_before(at + 1)), self.stages[at].least) for at in parts)
 
-    def offers(self, name: str) -> int:
-        return 0 if name == "pilot" else len(self.sizes)
-
-    def block(self, name: str, chosen: int) -> RankBlock:
-        return self._draws.block(name, chosen)
+    def blocks(self, name: str) -> list[RankBlock]:
+        return [] if name == "pilot" else self._draws.blocks(name)
 
     def samples(self) -> list[tuple[int, int]]:
         return self._draws.samples()
@@ -235,13 +232,14 @@ class BothDraws(Struct, frozen=True):
         top, bottom = (base.draw_blocks(base.NOBODY, blocks, labels, rng) for _ in range(2))
         return [top, base.RankDraw(size - 1 - bottom.ranks, bottom.enters, bottom.leaves)]
 
-    def block(self, name: str, chosen: int) -> RankBlock:
-        rows, labels, size = self.sizes[chosen], self.design.labels, self.design.size
-        later = [each for each in self.sizes if each > labels]
-        sample = later.index(rows) + 1 if rows > labels else 0
+    def blocks(self, name: str) -> list[RankBlock]:
+        labels, size = self.design.labels, self.design.size
+        whole = sum(each <= labels for each in self.sizes)  # blocks that share a sample, all of them
+        samples = [max(0, number - whole + 1) for number in range(len(self.sizes))]
+        pairs = zip(self.sizes, samples, strict=True)
         if name == FIRST:
-            return RankBlock(0, rows, self.at, sample)
-        return RankBlock(size - rows, size, self.at + 1, sample)
+            return [RankBlock(0, rows, self.at, sample) for rows, sample in pairs]
+        return [RankBlock(size - rows, size, self.at + 1, sample) for rows, sample in pairs]
 
     def samples(self) -> list[tuple[int, int]]:
         labels = self.design.labels

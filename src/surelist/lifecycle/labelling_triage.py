@@ -95,11 +95,8 @@ class TriageDesign(PrecisionDesign, tag="triage"):
     def _draws(self) -> BothDraws:
         return BothDraws(self, self.sizes, self.promise.kept_share, self.level, at=WIDER + 1)
 
-    def offers(self, name: str) -> int:
-        return len(self.sizes) if name in (FIRST, SECOND) else super().offers(name)
-
-    def block(self, name: str, chosen: int) -> RankBlock:
-        return self._draws.block(name, chosen) if name in (FIRST, SECOND) else super().block(name, chosen)
+    def blocks(self, name: str) -> list[RankBlock]:
+        return self._draws.blocks(name) if name in (FIRST, SECOND) else super().blocks(name)
 
     def samples(self) -> list[tuple[int, int]]:
         return super().samples() + self._draws.samples()
