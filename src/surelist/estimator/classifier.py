@@ -146,15 +146,13 @@ class ShortlistClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
 
     @classmethod
     def outermost(cls, nested: Any) -> ShortlistClassifier:
-        """A pipeline or search that ends in a ``ShortlistClassifier``, with that on the outside, unfitted.
+        """A pipeline that ends in a ``ShortlistClassifier``, with that on the outside, unfitted.
 
         ``make_pipeline(A(), ShortlistClassifier(B(), target=T))`` becomes
         ``ShortlistClassifier(make_pipeline(A(), B()), target=T)``: A, too, is then fitted on other rows than
-        those that certify T. ``GridSearchCV(ShortlistClassifier(B(), target=T), grid)`` becomes
-        ``ShortlistClassifier(GridSearchCV(B(), grid), target=T)``: the search then compares the models and
-        not their shortlists. Names of steps stay; parameters are renamed to fit.
+        those that certify T. Names of steps stay.
         """
-        made: ShortlistClassifier = nesting.outermost(nested, cls)[0]
+        made: ShortlistClassifier = nesting.outermost(nested, cls)
         made._copied = False
         return made
 

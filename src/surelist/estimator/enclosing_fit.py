@@ -26,7 +26,6 @@ from sklearn.utils import get_tags
 from surelist.errors import InvalidInput
 
 VALIDATION = "sklearn.model_selection._validation"
-GRIDS = ("param_grid", "param_distributions")  # what the searches of scikit-learn call their parameters
 
 Surrounding = Any  # the estimator that calls us, or VALIDATION
 
@@ -105,8 +104,7 @@ def _objection(around: Surrounding) -> str | None:
     if isinstance(around, BaseSearchCV):
         return (
             f"{kind} chooses by looking at the rows that certify the promise, which is then not covered. "
-            f"Put the search inside, ShortlistClassifier({kind}(classifier, ...)), or use "
-            "ShortlistClassifier.outermost(search), which does that."
+            f"Put the search inside: ShortlistClassifier({kind}(classifier, ...))."
         )
     inside = f"{kind}(classifier, ...)"
     if not hasattr(around, "predict"):
@@ -137,19 +135,15 @@ def _module(frame: FrameType) -> str:
     return str(frame.f_globals.get("__name__", ""))
 
 
-def outermost(nested: Any, kind: type[Any]) -> tuple[Any, str]:
-    """The classifier of class ``kind`` around all else, and by which name ``nested`` knew its estimator."""
+def outermost(nested: Any, kind: type[Any]) -> Any:
+    """The classifier of class ``kind`` around the pipelines that end in it."""
     if isinstance(nested, kind):
-        return clone(nested), "estimator"
-    grid = next((each for each in GRIDS if hasattr(nested, each)), None)
-    if isinstance(nested, Pipeline):
-        name, last = nested.steps[-1]
-    elif isinstance(nested, BaseSearchCV) and grid is not None:
-        name, last = "estimator", nested.estimator
-    else:
-        wanted = f"a Pipeline or a search that ends in {kind.__name__}"
+        return clone(nested)
+    if not isinstance(nested, Pipeline):
+        wanted = f"a Pipeline that ends in {kind.__name__}"
         raise InvalidInput("nested", expected=wanted, got=type(nested).__name__)
-    classifier, path = outermost(last, kind)
+    name, last = nested.steps[-1]
+    classifier = outermost(last, kind)
     if classifier.prefit:
         raise InvalidInput(
             "prefit",
@@ -157,28 +151,4 @@ def outermost(nested: Any, kind: type[Any]) -> tuple[Any, str]:
             "calibrate the whole: ShortlistClassifier(FrozenEstimator(pipeline), ...).",
         )
     inside = clone(nested).set_params(**{name: classifier.estimator})
-    if grid is not None:
-        inside.set_params(**{grid: _renamed(getattr(nested, grid), path)})
-    return classifier.set_params(estimator=inside), f"{name}__{path}"
-
-
-def _renamed(grid: Any, path: str) -> Any:
-    """The parameters of a search, as the model inside knows them: ``path`` loses its last part."""
-    if not isinstance(grid, dict):
-        return [_renamed(each, path) for each in grid]
-    return {_inside(key, path): values for key, values in grid.items()}
-
-
-def _inside(key: str, path: str) -> str:
-    holder = path.removesuffix("estimator")  # '' or 'step__': where the classifier itself was
-    if not key.startswith(holder) and f"{key}__" != holder:
-        return key
-    rest = key.removeprefix(holder)
-    if rest.partition("__")[0] != "estimator":
-        raise InvalidInput(key, "it is part of the promise and cannot be chosen by looking; leave it out.")
-    name = (holder.removesuffix("__") + rest.removeprefix("estimator")).removeprefix("__")
-    if not name:
-        raise InvalidInput(
-            key, "a search cannot replace its own model; give it a Pipeline with a step of that name."
-        )
-    return name
+    return classifier.set_params(estimator=inside)

@@ -105,8 +105,17 @@ def calibration_state(columns: Columns) -> nw.Expr:
 
 
 def without_scores(columns: Columns, unusable: int, rows: int, *, drop: bool) -> list[Problem]:
-    """Rows without a usable score, where they are to be dropped and where not."""
-    return mostly_dropped(columns, unusable, rows) if drop else unusable_scores(columns, unusable)
+    """Rows without a usable score. To drop them was asked for: if that would leave less than half, then the
+    column is wrong, not its rows."""
+    if not drop:
+        return unusable_scores(columns, unusable)
+    problems = lost_order(columns, unusable)
+    if problems or unusable * 2 <= rows:
+        return problems
+    message = f"expected a finite number in at least half of the {rows:,} rows"
+    few = option("on_bad_rows", "drop", after=" is for a few bad rows; ")
+    remedy = f"{few}check the column, e.g. for decimal commas"
+    return _rows("mostly dropped", columns, "score", message, unusable, _unusable(columns), remedy)
 
 
 def unusable_scores(columns: Columns, count: int) -> list[Problem]:
@@ -124,17 +133,6 @@ def lost_order(columns: Columns, unusable: int) -> list[Problem]:
         return []
     count = columns.table.count(columns.frame.filter(columns.too_large), "looking for large scores")
     return _rows("score", columns, "score", check.LOST, count, columns.too_large, "rescale them")
-
-
-def mostly_dropped(columns: Columns, dropped: int, rows: int) -> list[Problem]:
-    """Dropping was asked for, and would leave less than half: then the column is wrong, not its rows."""
-    problems = lost_order(columns, dropped)
-    if problems or dropped * 2 <= rows:
-        return problems
-    message = f"expected a finite number in at least half of the {rows:,} rows"
-    few = option("on_bad_rows", "drop", after=" is for a few bad rows; ")
-    remedy = f"{few}check the column, e.g. for decimal commas"
-    return _rows("mostly dropped", columns, "score", message, dropped, _unusable(columns), remedy)
 
 
 def _unusable(columns: Columns) -> nw.Expr:

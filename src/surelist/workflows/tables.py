@@ -220,8 +220,8 @@ def evaluate_table(
     source = Source.of(table, read)
     if not source.hints.pos_label:
         labels = Hints.of(policy.columns or {}, LABELS)
-        kept = {name: getattr(source.hints, name) for name in ("sheet", "decimal", "header_row")}
-        source = replace(source, hints=replace(labels, **kept))
+        said = replace(source.hints, pos_label=labels.pos_label, neg_label=labels.neg_label)
+        source = replace(source, hints=said)
     return evaluate_source(source, policy, given)[1]
 
 
