@@ -86,9 +86,8 @@ class _Scores:
         if threshold in self.limits.get(group, ()):
             return self._counted[group][self.limits[group].index(threshold)]
         if threshold not in self.common:  # a cutoff that is another group's
-            self.common[threshold] = self.binned.count_reached(
-                dict.fromkeys(self.binned.groups, (threshold,))
-            )
+            everyone = dict.fromkeys(self.binned.groups, (threshold,))
+            self.common[threshold] = self.binned.count_reached(everyone)
         return self.common[threshold][group][0]
 
     @cached_property

@@ -157,9 +157,8 @@ class OrderStatistics:
         stride = (BINS + 3) * depth  # bin numbers set aside for each: one more bin at either end
         cuts = [Cut(_own_scale(each), depth, each) for each in intervals]
         within = [self._within(each) for each in intervals]
-        frame = rooted(
-            self.frame.filter(any_of(within)), list(zip(within, [cut.scale for cut in cuts], strict=True))
-        )
+        scales = [(inside, cut.scale) for inside, cut in zip(within, cuts, strict=True)]
+        frame = rooted(self.frame.filter(any_of(within)), scales)
         bins = pick(
             (inside, cut.bins + (number * stride + depth))
             for number, (inside, cut) in enumerate(zip(within, cuts, strict=True))
@@ -266,9 +265,8 @@ class OrderStatistics:
         within = {cut: None if cut.of is None else self._within(cut.of) for cut in bins}
         frame = rooted(frame, [(inside, cut.scale) for cut, inside in within.items()])
         held = {cut: cut.bins.is_in(sorted(numbers)) for cut, numbers in bins.items()}
-        return frame.filter(
-            any_of(each if within[cut] is None else within[cut] & each for cut, each in held.items())
-        )
+        inside = (each if within[cut] is None else within[cut] & each for cut, each in held.items())
+        return frame.filter(any_of(inside))
 
     def _within(self, interval: Interval) -> nw.Expr:
         inside = (nw.col(SCORE) >= interval.low) & (nw.col(SCORE) <= interval.high)
@@ -326,9 +324,8 @@ def rooted(frame: Frame, cases: Sequence[tuple[nw.Expr | None, Scale]]) -> Frame
     """
     cases = [(inside, scale) for inside, scale in cases if scale.roots]
     if cases:
-        frame = frame.with_columns(
-            pick((inside, scale.inside(nw.col(SCORE))) for inside, scale in cases).alias(ROOT)
-        )
+        score = pick((inside, scale.inside(nw.col(SCORE))) for inside, scale in cases)
+        frame = frame.with_columns(score.alias(ROOT))
     root = nw.col(ROOT)
     for taken in range(max((scale.roots for _, scale in cases), default=0)):
         more = pick((inside, root.sqrt() if scale.roots > taken else root) for inside, scale in cases)

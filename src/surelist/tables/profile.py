@@ -149,9 +149,7 @@ def _blanked(rows: Sequence[Sequence[object]]) -> list[list[str]]:
 def group_names(source: Path | Table, group: str) -> dict[str, int]:
     """How many rows each group has."""
     table = open_table(source)
-    named = name_expression(
-        table, require_column(table, "group", group), dict(table.frame.collect_schema()), "group"
-    )
+    named = name_expression(table, require_column(table, "group", group), "group")
     counted = table.frame.select(**{GROUP: named}).group_by(GROUP).agg(nw.len().alias(ROWS))
     with table.reading():
         rows = table.engine.rows(counted.filter(~nw.col(GROUP).is_null()))
@@ -264,7 +262,7 @@ def _described(
     ask: Ask, table: Table, names: list[str], rows: int, first: Sequence[Sequence[object]]
 ) -> tuple[Column, ...]:
     """All columns, in passes that each ask for all of them; ``first`` are the first rows as text."""
-    schema = dict(table.frame.collect_schema())
+    schema = table.schema
     number = number_in("v")
     counted = ask(
         f"SELECT name, count(*), count({number}), count(*) FILTER ({label_in('v')} IN (0, 1)), "

@@ -50,9 +50,8 @@ class RankedTable:
             raise InvalidInput(
                 "id", f"{table.name} has no row order, so drawn rows are known by their ids. Name the column."
             )
-        columns = self._columns = find_columns(
-            table, score=score, id=None if self._ordered else id, group=group
-        )
+        ident = None if self._ordered else id
+        columns = self._columns = find_columns(table, score=score, id=ident, group=group)
         frame, grouped = self._frame(places=False), group is not None
         counted = order.counted(frame, [GROUP] if grouped else [], order.bin_of(USUAL, FINER))
         bins = order.fetched(columns, counted, "counting candidates")
@@ -130,9 +129,8 @@ class RankedTable:
             GROUP: nw.when(score == 0.0).then(zero).otherwise(score),
             SCORE: nw.col(ROW).cast(nw.Float64) * (-1 / scale),
         }
-        places = order.OrderStatistics(
-            self._columns, frame.with_columns(**named).select(*named), grouped=True
-        )
+        placed = frame.with_columns(**named).select(*named)
+        places = order.OrderStatistics(self._columns, placed, grouped=True)
         wanted: dict[Any, list[int]] = {}
         for rank, each in tied.items():
             wanted.setdefault(each.low, []).append(rank + 1 - each.above)

@@ -117,7 +117,7 @@ def reading_of(table: Table, names: Mapping[str, str | None]) -> Reading:
 
 def is_text(table: Table, column: str) -> bool:
     """Whether a file's column is text, in which numbers are to be read."""
-    return table.parsed and dict(table.frame.collect_schema())[column] == nw.String
+    return table.parsed and table.schema[column] == nw.String
 
 
 def style_of(table: Table, column: str) -> NumberStyle:

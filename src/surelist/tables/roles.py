@@ -78,7 +78,7 @@ def find_columns(table: Table, **names: str | None) -> Columns:
     clash = next((name for name in table.columns if name.startswith(PREFIX)), None)
     if clash is not None:
         raise InvalidInput(f"column {clash!r}", f"names starting with {PREFIX!r} are taken; rename it.")
-    schema = dict(table.frame.collect_schema())
+    schema = dict(table.schema)
     table, numeric = _parsed(table, wanted, schema)
     schema |= {name: nw.Float64() for name in (SCORE, LABEL)}
     score, usable, too_large = _score(table, wanted["score"], numeric["score"], schema)
@@ -86,19 +86,19 @@ def find_columns(table: Table, **names: str | None) -> Columns:
     if "label" in wanted:
         roles["label"], roles["label_missing"] = _label(table, numeric["label"], schema)
     if "group" in wanted:
-        roles["group"] = name_expression(table, wanted["group"], schema, "group")
+        roles["group"] = name_expression(table, wanted["group"], "group")
         kind = schema[wanted["group"]]
         roles["group_type"] = nw.String() if kind in (nw.Categorical, nw.Enum) else kind
     if "id" in wanted:
-        roles["ident"] = name_expression(table, wanted["id"], schema, "id").cast(nw.String)
+        roles["ident"] = name_expression(table, wanted["id"], "id").cast(nw.String)
     if "pool" in wanted:
-        roles["pool"] = name_expression(table, wanted["pool"], schema, "pool")
+        roles["pool"] = name_expression(table, wanted["pool"], "pool")
     return Columns(table, wanted, score, usable, schema=schema, **roles)
 
 
 def number_columns(table: Table, names: Mapping[str, str]) -> tuple[Table, dict[str, nw.Expr]]:
     """Further columns of numbers by role, null where there is no finite one; the table they are in."""
-    schema = dict(table.frame.collect_schema())
+    schema = dict(table.schema)
     frame, numbers = table.frame, dict[str, nw.Expr]()
     for role, given in names.items():
         name = require_column(table, role, given)
@@ -209,9 +209,9 @@ def _label(table: Table, name: str, schema: dict[str, DType]) -> tuple[nw.Expr, 
     )
 
 
-def name_expression(table: Table, name: str, schema: dict[str, DType], role: str) -> nw.Expr:
+def name_expression(table: Table, name: str, role: str) -> nw.Expr:
     """Names as they are compared: null where there is none."""
-    kind, column = schema[name], nw.col(name)
+    kind, column = table.schema[name], nw.col(name)
     if kind in (nw.Categorical, nw.Enum):
         return column.cast(nw.String)
     if table.text:

@@ -174,9 +174,8 @@ def select_rows(
     counted, repeated = done[0]
     listed = counted.listed
     if listed is None:
-        kept = shortlist.filter(nw.col(TRIAGE) == ACCEPT) if three else shortlist
-        keys = pool_keys(columns, by_pool=True)
-        listed = bad_rows.count_keys(columns, kept, keys, "counting the shortlist")
+        who = shortlist.filter(nw.col(TRIAGE) == ACCEPT) if three else shortlist
+        listed = bad_rows.count_keys(columns, who, pool_keys(columns, by_pool=True), "counting the shortlist")
     result = replace(_summary(columns, filter, counted.sizes, listed), repeated_ids=repeated, scores=counted)
     result = _three_lists(columns, filter, result)
     if form is None:

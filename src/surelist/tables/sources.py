@@ -15,6 +15,7 @@ import msgspec
 import narwhals as nw
 from msgspec import Struct, field
 from msgspec.structs import replace
+from narwhals.dtypes import DType
 from narwhals.exceptions import NarwhalsError
 
 from surelist import _check as check
@@ -74,6 +75,11 @@ class Table(Struct, frozen=True, dict=True, eq=False):
     def file(self) -> bool:
         """Whether it is read from files."""
         return bool(self.paths)
+
+    @cached_property
+    def schema(self) -> dict[str, DType]:
+        """What type each column has."""
+        return dict(self.frame.collect_schema())
 
     @cached_property
     def size(self) -> float:

@@ -109,9 +109,8 @@ def select_table(
     opened = open_table(table, how.engine, how.spark_master, progress, how.hints)
     names["pool"] = _pool_column(policy, pool, opened.titles.__contains__)
     if policy.of_one_pool:
-        policy.require_pool(
-            read_columns(opened, {"score": names["score"]}, on_bad_rows, any_order=True)["score"]
-        )
+        here = read_columns(opened, {"score": names["score"]}, on_bad_rows, any_order=True)
+        policy.require_pool(here["score"])
     done = shortlist.select_rows(
         opened, policy.filter, names=names, output=output, on_bad_rows=on_bad_rows, reason=reason, rank=rank,
         marks=pool_checks.marks_of(policy),

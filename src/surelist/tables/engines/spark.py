@@ -158,7 +158,7 @@ def session(master: str | None) -> Any:
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
     except ImportError as error:
-        raise MissingDependency(f"{option('engine', 'spark')}: PySpark is not installed. {HELP}") from error
+        raise MissingDependency(f"{SPARK}: PySpark is not installed. {HELP}") from error
     active = SparkSession.getActiveSession()
     if active is not None:
         if master is not None and active.sparkContext.master != master:
@@ -169,14 +169,12 @@ def session(master: str | None) -> Any:
             )
         return active
     if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
-        raise MissingDependency(f"{option('engine', 'spark')}: Java was not found. {HELP}")
+        raise MissingDependency(f"{SPARK}: Java was not found. {HELP}")
     builder = SparkSession.builder.appName("surelist").master(master or "local[*]")
     try:
         return builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     except PySparkException as error:
-        raise MissingDependency(
-            f"{option('engine', 'spark')}: Spark did not start: {error}. {HELP}"
-        ) from error
+        raise MissingDependency(f"{SPARK}: Spark did not start: {error}. {HELP}") from error
 
 
 def _address(path: str) -> str:
