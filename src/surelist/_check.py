@@ -46,9 +46,8 @@ EngineName = Literal["auto", "duckdb", "polars", "spark"]
 DecimalMark = Literal["auto", ".", ","]
 
 # what to do about rows without a label
-KEEPING = "get them" + option(
-    "missing_labels", "unqualified", before=", or ", after=" keeps them as not qualified"
-)
+KEEP = option("missing_labels", "unqualified", before=", or ", after=" keeps them as not qualified")
+KEEPING = f"get them{KEEP}"
 
 _BLOCK, _COPIED = 1 << 19, 1 << 16  # rows at a time; fewer where they become float64
 _LONG_NAME = 100
@@ -56,10 +55,8 @@ LOST = "integers beyond 2^53 lose their order as floats"
 _DROPPED = "Dropping such rows would break the promise"
 _NAMED = 'Map missing values to a name of their own, for example "unknown".'
 _MISSING = ("NoneType", "NAType", "NaTType")
-_NO_WORDS = (
-    "Turn words into 0 and 1, missing ones left missing; calibrate_table takes them with "
-    f"{option('pos_label')}."
-)
+_TURN = "Turn words into 0 and 1, missing ones left missing"
+_NO_WORDS = f"{_TURN}; calibrate_table takes them with {option('pos_label')}."
 
 
 def as_scores(values: object, name: str = "scores", *, finite: bool = True) -> Floats:
@@ -133,13 +130,8 @@ def as_labels(values: object, name: str = "labels", missing: str | None = None) 
     if array.dtype.kind == "b":
         return array, 0
     absent = np.isnan(array) if array.dtype.kind == "f" else np.zeros(0, dtype=bool)
-    count = int(absent.sum())
-    if count and missing != "unqualified":
-        row = int(absent.argmax())
-        remedy = "Every row needs one." if missing is None else f"{_DROPPED}; {KEEPING}."
-        raise InvalidInput(
-            name, expected="0 or 1", got="a missing label", row=row, in_all=count, remedy=remedy
-        )
+    remedy = "Every row needs one." if missing is None else f"{_DROPPED}; {KEEPING}."
+    count = _count_missing(absent, missing, name, "0 or 1", "a missing label", remedy)
     qualified = array == 1
     wrong = len(array) - int(np.count_nonzero(qualified)) - int(np.count_nonzero(array == 0)) - count
     if wrong:
@@ -172,16 +164,20 @@ def as_values(values: object, name: str = "labels", missing: str = "error") -> t
     as_choice(missing, get_args(MissingLabels), "missing_labels")
     amounts = as_scores(values, name, finite=False)
     absent = np.isnan(amounts)
-    count = int(absent.sum())
-    if count and missing != "unqualified":
-        remedy = f"{option('missing_labels', 'unqualified')} counts them as 0."
-        at = int(absent.argmax())
-        raise InvalidInput(
-            name, expected="an amount", got="a missing one", row=at, in_all=count, remedy=remedy
-        )
+    remedy = f"{option('missing_labels', 'unqualified')} counts them as 0."
+    count = _count_missing(absent, missing, name, "an amount", "a missing one", remedy)
     amounts = np.where(absent, 0.0, amounts) if count else amounts
     refuse_where(~((amounts >= 0) & (amounts < np.inf)), amounts, name, "an amount of at least 0")
     return amounts, count
+
+
+def _count_missing(absent: Mask, missing: str | None, name: str, expected: str, got: str, remedy: str) -> int:
+    """How many are missing; refused unless that is allowed."""
+    count = int(absent.sum())
+    if count and missing != "unqualified":
+        at = int(absent.argmax())
+        raise InvalidInput(name, expected=expected, got=got, row=at, in_all=count, remedy=remedy)
+    return count
 
 
 def as_codes(values: object, rows: int, name: str = "pools") -> tuple[Ints, int]:
@@ -230,15 +226,15 @@ def as_masks(values: Mapping[object, object], rows: int, name: str = "groups") -
     """Overlapping groups: name to boolean mask, each as long as the scores."""
     masks = {}
     for key, mask in values.items():
-        array = _column(mask, f"{name}[{key!r}]")
+        group, field = group_name(key, name), f"{name}[{key!r}]"
+        array = _column(mask, field)
         if array.dtype.kind != "b" and len(array):
-            raise InvalidInput(
-                f"{name}[{key!r}]", expected="a boolean mask", got=f"{_first(array)} of type {array.dtype}"
-            )
-        require_length(array, rows, f"{name}[{key!r}]")
-        if group_name(key, name) in masks:
-            raise InvalidInput(name, f"group {group_name(key, name)!r} appears twice.")
-        masks[group_name(key, name)] = array.astype(np.bool_, copy=False)
+            got = f"{_first(array)} of type {array.dtype}"
+            raise InvalidInput(field, expected="a boolean mask", got=got)
+        require_length(array, rows, field)
+        if group in masks:
+            raise InvalidInput(name, f"group {group!r} appears twice.")
+        masks[group] = array.astype(np.bool_, copy=False)
     return masks
 
 

@@ -220,11 +220,8 @@ def _acquire(lock: Path, path: Path, wait: float) -> int:
                 return file
         os.close(file)
         if time.monotonic() > until:
-            raise InvalidInput(
-                "state",
-                f"{path} is in use by another process, for more than {wait:g} seconds now. Nothing was "
-                "changed; try again when that has ended.",
-            )
+            in_use = f"{path} is in use by another process, for more than {wait:g} seconds now."
+            raise InvalidInput("state", f"{in_use} Nothing was changed; try again when that has ended.")
         time.sleep(0.02)
 
 
@@ -262,15 +259,10 @@ class Versions:
         if not path.is_file() or _digest(path.read_bytes()) == known:
             return
         if known is None:
-            raise InvalidInput(
-                "state",
-                f"{path} exists and would be lost. Load it to go on from there, or save under another name.",
-            )
-        raise InvalidInput(
-            "state",
-            f"{path} was changed by someone else since it was read, so nothing was saved. Load it again "
-            "and repeat what was done.",
-        )
+            remedy = "Load it to go on from there, or save under another name."
+            raise InvalidInput("state", f"{path} exists and would be lost. {remedy}")
+        lost = f"{path} was changed by someone else since it was read, so nothing was saved."
+        raise InvalidInput("state", f"{lost} Load it again and repeat what was done.")
 
 
 def _digest(content: bytes) -> str:
@@ -334,8 +326,5 @@ def _check_head(raw: object, shape: type[object], version: int, name: str) -> No
     if not isinstance(raw, dict) or "format" not in raw:
         raise PolicyFileError("", f"{name} has no format version: it is not a file of ours.")
     if type(raw["format"]) is not int or raw["format"] != version:
-        raise PolicyFileError(
-            "",
-            f"{name} has format version {raw['format']!r}; this surelist reads version {version}. Use the "
-            "surelist that wrote it, or make it anew.",
-        )
+        other = f"{name} has format version {raw['format']!r}; this surelist reads version {version}."
+        raise PolicyFileError("", f"{other} Use the surelist that wrote it, or make it anew.")

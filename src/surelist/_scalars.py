@@ -47,10 +47,8 @@ def alpha_meant(alpha: float, name: str = "alpha") -> str | None:
     """The question to ask where a statement may be wrong more often than right."""
     if alpha <= 0.5:
         return None
-    return (
-        f"{name}: {alpha:g} allows the statement to be wrong {100 * alpha:.4g}% of the time; did you mean "
-        f"{1 - alpha:.4g}?"
-    )
+    wrong = f"{name}: {alpha:g} allows the statement to be wrong {100 * alpha:.4g}% of the time"
+    return f"{wrong}; did you mean {1 - alpha:.4g}?"
 
 
 def share_meant(value: Any) -> str:

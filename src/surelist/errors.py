@@ -345,15 +345,11 @@ def _explain(s: Shortfall) -> str:
             parts.append(f"Its calibration rows are the {s.rows:,}{kept}: more of those are to be gathered.")
         return " ".join([*parts, s.reason, AGAIN])
     if s.critical_count > s.rows:
-        parts.append(
-            f"It would take more qualified calibration rows than the {s.rows:,} rows{kept or ' there are'}; "
-            f"{s.qualified_available:,} are qualified."
-        )
+        more = f"It would take more qualified calibration rows than the {s.rows:,} rows{kept or ' there are'}"
+        parts.append(f"{more}; {s.qualified_available:,} are qualified.")
     else:
-        parts.append(
-            f"It needs {s.critical_count:,} qualified calibration rows "
-            f"and {s.qualified_available:,} of {'the ' * bool(kept)}{s.rows:,}{kept} are."
-        )
+        have = f"{s.qualified_available:,} of {'the ' * bool(kept)}{s.rows:,}{kept} are"
+        parts.append(f"It needs {s.critical_count:,} qualified calibration rows and {have}.")
     if not s.qualified_available:
         column = "." if kept or s.group is not None else ": is it the right label column?"
         parts.append(f"None of these rows is qualified, and then nothing can be certified{column}")
@@ -371,24 +367,17 @@ def _explain(s: Shortfall) -> str:
         parts.append("At the share of qualified rows seen here no number of rows would do: ask for less.")
     parts += [_short(each) for each in s.others]
     less = "a smaller share" if s.largest_share is not None else "a smaller k"
-    looks = ""
-    if s.simultaneous_rule:
-        looks = (
-            f"; on those, a campaign{option('rule', 'simultaneous', before=' or ')} allows more than one look"
-        )
-    parts.append(
-        f"Trying again on the same rows ({less}, another rule, more rows added) is not covered by "
-        f"the promise. Fresh rows are{looks}."
-    )
+    rule = option("rule", "simultaneous", before=" or ")
+    looks = f"; on those, a campaign{rule} allows more than one look" * s.simultaneous_rule
+    again = f"Trying again on the same rows ({less}, another rule, more rows added) is not covered"
+    parts.append(f"{again} by the promise. Fresh rows are{looks}.")
     return " ".join(parts)
 
 
 def _short(s: Shortfall) -> str:
     """Of one more group that falls short."""
-    return (
-        f"Nor for group {s.group!r}: {s.target} needs {s.critical_count:,} qualified calibration rows and "
-        f"{s.qualified_available:,} of {s.rows:,} are."
-    )
+    needs = f"{s.target} needs {s.critical_count:,} qualified calibration rows"
+    return f"Nor for group {s.group!r}: {needs} and {s.qualified_available:,} of {s.rows:,} are."
 
 
 def _rounded_down(value: float) -> str:

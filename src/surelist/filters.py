@@ -90,11 +90,9 @@ class GroupFilter(Struct, frozen=True):
         fitting = [each for each in self.thresholds if each.pool_size <= pool_size]
         if not fitting:
             who = f" of group {self.group!r}" if self.group is not None else ""
-            raise InvalidInput(
-                "pool",
-                f"the promise covers pools of {self.thresholds[0].pool_size} or more candidates{who}, got "
-                f"{pool_size}. Pool more candidates, or calibrate for smaller pools.",
-            )
+            covered = f"the promise covers pools of {self.thresholds[0].pool_size} or more candidates{who}"
+            remedy = "Pool more candidates, or calibrate for smaller pools."
+            raise InvalidInput("pool", f"{covered}, got {pool_size}. {remedy}")
         return fitting[-1]
 
     def reason(self, threshold: Threshold) -> str:
@@ -135,10 +133,8 @@ class Filter(Struct, frozen=True):
     def three_ways(self) -> bool:
         """Whether it makes three lists. With groups they are those of a collection, by name."""
         if self.looked_from is not None and self.grouped:
-            raise InvalidInput(
-                "policy", "the three lists of its groups are those of the labelled collection; the labelling "
-                "writes them, and scores alone do not say who is on which.",
-            )  # fmt: skip
+            lists = "the three lists of its groups are those of the labelled collection; the labelling"
+            raise InvalidInput("policy", f"{lists} writes them, and scores alone do not say who is on which.")
         return self.looked_from is not None
 
     @property
@@ -149,9 +145,8 @@ class Filter(Struct, frozen=True):
     def select(self, scores: object, groups: object = None, ids: object = None) -> Mask:
         """True for every candidate of the pool who is on the shortlist."""
         plain = not (self.by_rank or self.hashed or self.grouped)  # then blocks become float64, not the whole
-        array = (
-            check.as_numbers(scores, finite=False) if plain else check.as_scores(scores, finite=self.by_rank)
-        )
+        array = check.as_numbers(scores, finite=self.by_rank)
+        array = array if plain else array.astype(np.float64, copy=False)
         if self.by_rank:
             array = ranks_within(array, np.zeros(len(array), dtype=np.int64))
         texts = self._tie_ids(ids, len(array)) if self.hashed else None
@@ -186,9 +181,8 @@ class Filter(Struct, frozen=True):
     def require_salt(self) -> None:
         """Raise where ties cannot be broken for want of the salt."""
         if self.hashed and self.salt is None:
-            raise InvalidInput(
-                "policy", "its salt is missing. Keep the .salt file beside the policy file and load again."
-            )
+            remedy = "Keep the .salt file beside the policy file and load again."
+            raise InvalidInput("policy", f"its salt is missing. {remedy}")
 
     def _select_groups(self, scores: Floats, groups: object, ids: list[str] | None) -> Mask:
         check.require_finite(scores)
@@ -215,11 +209,8 @@ class Filter(Struct, frozen=True):
         numbers = self.salt.numbers([ids[row] for row in tied])
         for row, number in zip(tied.tolist(), numbers, strict=True):
             if number in self.salt.spent:
-                raise InvalidInput(
-                    "ids",
-                    f"candidate {ids[row]!r} is also a calibration row. Randomised ties need ids that are "
-                    "unique over calibration and pool.",
-                )
+                unique = "Randomised ties need ids that are unique over calibration and pool."
+                raise InvalidInput("ids", f"candidate {ids[row]!r} is also a calibration row. {unique}")
             mask[row] = number >= threshold.tie_break
 
     def _tie_ids(self, ids: object, rows: int) -> list[str]:
@@ -271,22 +262,17 @@ def pool_members(
         covered = sum(int(np.count_nonzero(mask)) for mask in masks.values())
         unknown = sorted(set(np.unique(names).tolist()) - set(known)) if covered < rows else []
     if unknown:
-        raise InvalidInput(
-            "groups",
-            f"unknown group {check.shown(unknown[0])}; known groups: {_listed(known)}. Nothing is promised "
-            "for it: calibrate with rows of it, or merge small groups beforehand (merge_groups).",
-        )
+        found = f"unknown group {check.shown(unknown[0])}; known groups: {_listed(known)}."
+        remedy = "calibrate with rows of it, or merge small groups beforehand (merge_groups)."
+        raise InvalidInput("groups", f"{found} Nothing is promised for it: {remedy}")
     return masks
 
 
 def refuse_everyone(known: bool) -> None:
     """Raise where a group has the name that stands for all rows."""
     if known:
-        raise InvalidInput(
-            "groups",
-            f"the target of {EVERYONE!r} is about all rows, and there is a group of that name; give the "
-            "group another name, or leave its mask out.",
-        )
+        both = f"the target of {EVERYONE!r} is about all rows, and there is a group of that name"
+        raise InvalidInput("groups", f"{both}; give the group another name, or leave its mask out.")
 
 
 def _with_everyone(groups: Any, known: list[str], rows: int, *, overlapping: bool) -> dict[str, Mask]:

@@ -34,7 +34,6 @@ from surelist import _check as check
 from surelist._arrays import Floats, special
 from surelist.bounds._tails import log_hypergeometric, safe, smallest
 from surelist.bounds.counts import Rate
-from surelist.errors import InvalidInput
 
 Rates = tuple[Floats, Floats]  # points and their weights
 Survival = Callable[[Floats], Floats]
@@ -47,21 +46,16 @@ SPREAD = 7.0  # standard deviations gone through
 LEFT = 1e-3  # of alpha, left for what this does not see
 
 
+@lru_cache(maxsize=65536)
 def block_count(block: int, qualified: int, drawn: int, alpha: Rate) -> int:
     """Smallest count among ``drawn`` that certifies ``qualified`` in a block of ``block`` rows.
 
     min{c : P(Hyp(block, min(qualified - 1, block), drawn) >= c) <= alpha}; 0 where
     ``qualified`` is at most 0, because they are known already.
     """
-    block, drawn = _as_sample(block, drawn)
-    level = alpha if isinstance(alpha, Fraction) else check.as_fraction(alpha, "alpha")
-    return _block_count(block, int(qualified), drawn, level)
-
-
-@lru_cache(maxsize=65536)
-def _block_count(block: int, qualified: int, drawn: int, alpha: Fraction) -> int:
     if qualified <= 0:
         return 0
+    level = alpha if isinstance(alpha, Fraction) else check.as_fraction(alpha, "alpha")
     marked = min(qualified - 1, block)
     low, high = max(0, drawn + marked - block), min(drawn, marked)
     x = np.arange(low, high + 1, dtype=np.float64)
@@ -70,7 +64,7 @@ def _block_count(block: int, qualified: int, drawn: int, alpha: Fraction) -> int
     near = np.flatnonzero(np.abs(tails - float(alpha)) <= 1e-7 * float(alpha))
     first = int(np.argmax(tails <= float(alpha)))
     for i in near.tolist():  # a tie, or all but: decided in integers
-        holds = block_tail(block, marked, drawn, low + i) <= alpha
+        holds = block_tail(block, marked, drawn, low + i) <= level
         first = min(first, i) if holds else max(first, i + 1)
     return low + first
 
@@ -88,18 +82,13 @@ def block_tail(block: int, marked: int, drawn: int, count: int) -> Fraction:
     return Fraction(total, math.comb(block, drawn))
 
 
+@lru_cache(maxsize=65536)
 def block_rate_count(size: int, block: int, drawn: int, rate: Rate, alpha: float) -> int:
     """Smallest count that certifies P(Y=1, F>=t) >= ``rate`` for the population behind ``size`` rows.
 
     min{c : sum over T of Bin(T; size, rate) P(Hyp(block, min(T, block), drawn) >= c) <= alpha}.
     ``block`` must not depend on the scores or labels of these rows.
     """
-    block, drawn = _as_sample(block, drawn, size)
-    return _rate_count(size, block, drawn, check.as_rate(rate, "rate"), check.as_alpha(alpha))
-
-
-@lru_cache(maxsize=65536)
-def _rate_count(size: int, block: int, drawn: int, rate: Fraction, alpha: float) -> int:
     p = math.nextafter(float(rate), 1.0)
     if p >= 1:
         return drawn + 1
@@ -113,20 +102,14 @@ def _rate_count(size: int, block: int, drawn: int, rate: Fraction, alpha: float)
     return _smallest_count(block, drawn, survival, ends, alpha, min(1.0, size * p / block))
 
 
+@lru_cache(maxsize=65536)
 def block_pool_count(size: int, block: int, drawn: int, k: int, pool_size: int, alpha: float) -> int:
     """Smallest count that certifies k qualified candidates in a future pool of ``pool_size``.
 
     The same sum with w(T) = C(T+k-1, T) C(size-T+m-k, size-T) / C(size+m, size): T rows of the
     collection lie above the pool's k-th best qualified candidate.
     """
-    block, drawn = _as_sample(block, drawn, size)
-    pool_size = check.as_count(pool_size, "pool_size")
-    k = check.as_whole_k(k, pool_size)
-    return _pool_count(size, block, drawn, k, pool_size, check.as_alpha(alpha))
 
-
-@lru_cache(maxsize=65536)
-def _pool_count(size: int, block: int, drawn: int, k: int, pool_size: int, alpha: float) -> int:
     def survival(ranks: Floats) -> Floats:
         """P(T >= s) = P(fewer than k of the s + k - 1 best of all come from the pool)."""
         total = np.zeros(len(ranks))
@@ -137,15 +120,6 @@ def _pool_count(size: int, block: int, drawn: int, k: int, pool_size: int, alpha
 
     guess = size * float(special.betaincinv(k, pool_size - k + 1, 1 - alpha))
     return _smallest_count(block, drawn, survival, (0, size), alpha, min(1.0, guess / block))
-
-
-def _as_sample(block: int, drawn: int, size: int | None = None) -> tuple[int, int]:
-    block, drawn = check.as_count(block, "block"), check.as_count(drawn, "drawn")
-    if drawn > block:
-        raise InvalidInput("drawn", expected=f"at most block={block:,}", got=f"{drawn:,}")
-    if size is not None and block > check.as_count(size, "size"):
-        raise InvalidInput("block", expected=f"at most size={size:,}", got=f"{block:,}")
-    return block, drawn
 
 
 def _smallest_count(

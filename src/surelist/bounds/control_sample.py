@@ -39,7 +39,6 @@ from msgspec import Struct
 
 from surelist._arrays import Floats, Ints, Mask
 from surelist.bounds._tails import quick_log_hypergeometric
-from surelist.bounds.collection import _as_sample
 from surelist.bounds.collection_lists import allowed_hits, may_miss
 from surelist.bounds.counts import critical_count
 from surelist.bounds.sample_looks import Look, chance_of, chances_to_go_on
@@ -83,7 +82,6 @@ def control_rule(
 
     ``hits``: only the drop of so many is asked for, which none above it changes.
     """
-    size, drawn = _as_sample(size, drawn)
     if drawn == size:  # nobody is missed, wherever the list ends
         return ControlRule(tuple(range(drawn + 1)), 0.0)
     binomial = binomial_drops(drawn, recall, alpha)

@@ -27,7 +27,6 @@ def pool_rank(pools: int, alpha: float) -> int:
     With G + 1 exchangeable pools the next one's V is below the r-th smallest of the others with
     probability at most r / (G + 1). Ties only help.
     """
-    pools, alpha = check.as_count(pools, "pools"), check.as_alpha(alpha)
     return math.floor(check.as_fraction(alpha, "alpha") * (pools + 1))
 
 
@@ -56,12 +55,8 @@ class EThreshold(Struct, frozen=True):
     alpha: float
 
     def __post_init__(self) -> None:
-        check.as_positive(self.mean, "mean")
-        check.as_alpha(self.alpha)
         if not 0 <= self.stake * self.mean < 1:
             raise InvalidInput("stake", expected="at least 0 and below 1/mean", got=f"{self.stake:g}")
-        if not 0 <= self.uniform <= 1:
-            raise InvalidInput("uniform", expected="a number from 0 to 1", got=repr(self.uniform))
 
     def certified(self, totals: Floats) -> bool:
         """Whether these totals, one per pool in the order drawn, certify a mean above ``mean``."""

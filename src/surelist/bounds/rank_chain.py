@@ -66,8 +66,6 @@ class Block(Struct, frozen=True, forbid_unknown_fields=True):
 class Chain(Struct, frozen=True):
     """Critical counts: ``first`` for all rows, then one block after another; ``level`` bounds its error."""
 
-    rows: int
-    unlabelled: int
     first: int
     blocks: tuple[Block, ...]
     level: float
@@ -79,8 +77,7 @@ def rank_chain(rows: int, unlabelled: int, rate: Rate, alpha: float) -> Chain:
 
     Each block starts at alpha and gives way where the bound, near its own end, exceeds alpha.
     """
-    rows, unlabelled = check.as_count(rows, "rows"), check.as_count(unlabelled, "unlabelled")
-    target, alpha = check.as_rate(rate, "rate"), check.as_alpha(alpha)
+    target = check.as_rate(rate, "rate")
     first = critical_count(rows, target, alpha)
     sizes = block_sizes(rows, unlabelled, target)
     allowed = np.full(len(sizes), alpha)
@@ -88,11 +85,11 @@ def rank_chain(rows: int, unlabelled: int, rate: Rate, alpha: float) -> Chain:
         blocks = _blocks(rows, unlabelled, float(target), allowed, sizes)
         ends, levels = _level_profile(rows, unlabelled, target, first, blocks)
         if levels.max() <= safe(alpha):
-            return Chain(rows, unlabelled, first, blocks, float(levels.max()))
+            return Chain(first, blocks, float(levels.max()))
         highest = _highest_near_end(ends, levels, np.array(sizes) / unlabelled)
         worst = np.where(attempt < 6, highest, levels.max())
         allowed *= np.minimum(1.0, 0.993 * alpha / worst)
-    return Chain(rows, unlabelled, first, (), chain_level(rows, unlabelled, target, first, ()))
+    return Chain(first, (), chain_level(rows, unlabelled, target, first, ()))
 
 
 def _highest_near_end(ends: Floats, levels: Floats, blocks: Floats) -> Floats:

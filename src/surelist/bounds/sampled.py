@@ -36,7 +36,7 @@ def audit_count(rows: int, above: int, rate: Rate, audit_rate: Rate, alpha: floa
     Zero means that the rows above the edge alone certify the list that ends at the edge.
     """
     target, audited = check.as_rate(rate, "rate"), check.as_rate(audit_rate, "audit_rate")
-    split, alpha = Split(check.as_count(rows, "rows"), target, audited), check.as_alpha(alpha)
+    split = Split(rows, target, audited)
     guess = min(max(0, math.ceil((rows * target - above) * audited)), rows)
     return smallest(lambda count: split.certified(above, count, alpha), 0, rows, guess)
 
@@ -50,7 +50,7 @@ def edge_count(rows: int, rate: Rate, audit_rate: Rate, alpha: float) -> int:
     which is among those that ``audit_count`` already pays for.
     """
     target, audited = check.as_rate(rate, "rate"), check.as_rate(audit_rate, "audit_rate")
-    split, alpha = Split(check.as_count(rows, "rows"), target, audited), check.as_alpha(alpha)
+    split = Split(rows, target, audited)
     guess = min(max(1, math.ceil(rows * target)), rows)
     return smallest(lambda above: split.certified(above, 0, alpha), 1, rows, guess)
 

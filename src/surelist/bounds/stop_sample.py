@@ -24,10 +24,8 @@ from functools import lru_cache
 import numpy as np
 from msgspec import Struct
 
-from surelist import _check as check
 from surelist._arrays import Floats
 from surelist.bounds._tails import quick_log_hypergeometric, smallest
-from surelist.errors import InvalidInput
 
 MARGIN = 1e-6  # of alpha: more than log factorials of 1e7 items can lose
 
@@ -48,11 +46,6 @@ def too_many_left(found: int, hits: int, recall: Fraction) -> int:
 @lru_cache(maxsize=256)
 def rest_looks(found: int, rest: int, recall: Fraction, alpha: float, looks: int) -> RestLooks:
     """The sizes of ``looks`` looks with eta solved; fewer where a look would take the whole rest."""
-    if found < 0:
-        raise InvalidInput("found", expected="a whole number of at least 0", got=f"{found}")
-    check.as_count(rest, "rest")
-    looks = check.as_count(looks, "looks")
-    alpha = check.as_alpha(alpha)
     worst = [too_many_left(found, x, recall) for x in range(looks)]
     low, high = 0.0, 1.0
     best = _sizes(rest, worst, alpha / looks)  # a union bound: always within alpha

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -146,7 +145,6 @@ def fixed_list(above: int, wrong: int, size: int, alpha: float) -> int:
 
     ``above`` rows score above the candidate after the last one listed, ``wrong`` of them not qualified.
     """
-    alpha = check.as_alpha(alpha)
 
     def rejected(found: int) -> bool:  # P(so few wrong rows), of wrong + found in above + size
         return tails.hypergeometric_cdf(wrong, above + size, wrong + found, above) <= tails.safe(alpha)
@@ -161,7 +159,7 @@ def most_wrong_rows(above: int, size: int, share: Rate, alpha: float) -> int:
     max{D : sup_b P(Bin(above, b) <= D) P(Bin(size, b) > (1-share) size) <= alpha}, size and share fixed
     beforehand. The supremum is bounded from above over cells of b.
     """
-    alpha, allowed = check.as_alpha(alpha), math.floor((1 - Fraction(check.as_rate(share, "share"))) * size)
+    allowed = math.floor((1 - check.as_rate(share, "share")) * size)
     edges = np.linspace(0.0, 1.0, CELLS + 1)
     pool = special.betainc(allowed + 1, size - allowed, edges[1:]) if allowed < size else np.zeros(CELLS)
 

@@ -12,13 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Generic, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from surelist import _check as check, bounds
-from surelist._arrays import Column, Floats, Ints, Mask
+from surelist._arrays import Floats, Ints
 from surelist._check import MissingLabels
 from surelist._numerals import floored
 from surelist.drawing import Display, Displayed, axes
@@ -26,6 +27,9 @@ from surelist.errors import InvalidInput
 from surelist.promises.options import CurveRule
 from surelist.promises.phrases import percent
 from surelist.promises.state import Certificate, Cutoff
+
+if TYPE_CHECKING:
+    from surelist.promises.evidence import RowColumns
 
 POINTS = 1000
 
@@ -84,10 +88,8 @@ class GuaranteeCurve(Displayed, Struct, frozen=True, eq=False):
         """The shortest list with at least ``k`` certified, and how many are certified on it."""
         reached = np.flatnonzero(self.qualified >= check.as_positive(k, "k"))
         if not len(reached):
-            most = float(self.qualified.max(initial=0.0))
-            raise InvalidInput(
-                "k", f"these rows certify at most {floored(most, 4):g} of {self.pool_size:g}, got {k:g}."
-            )
+            most = f"{floored(float(self.qualified.max(initial=0.0)), 4):g} of {self.pool_size:g}"
+            raise InvalidInput("k", f"these rows certify at most {most}, got {k:g}.")
         return float(self.list_size[reached[0]]), float(self.qualified[reached[0]])
 
     @property
@@ -246,32 +248,22 @@ class CurveOf(Struct, Generic[Numbers], frozen=True, eq=False):
 PromiseCurve = CurveOf[Floats]
 
 
-class CurveRows(Struct, frozen=True, eq=False):
-    """Calibration rows of one group, or of everyone; ``rows`` are those that it is counted among."""
+def curve_of(cutoff: Cutoff, per: float, *numbers: Any) -> PromiseCurve:
+    """With the title and axis of its promise."""
+    title, axis, share = cutoff.target.certified
+    return PromiseCurve(title, axis, share, cutoff.target.whole_pools, per, *numbers)
 
-    scores: Floats
-    labels: Column
-    rows: int
-    pools: Any = None
 
-    @property
-    def good(self) -> Mask:
-        return np.asarray(self.labels > 0)
-
-    def drawn(
-        self, cutoff: Cutoff, promised: float, certified: Callable[[Ints, Ints], Floats]
-    ) -> PromiseCurve:
-        """The curve of what is ``certified`` of (listed rows, qualified ones among them), per length."""
-        per = float(cutoff.target.pool or 100.0)
-        thresholds = list_thresholds(self.scores, per)
-        listed, held = (count_at_least(each, thresholds) for each in (self.scores, self.scores[self.good]))
-        on_list = float(np.count_nonzero(self.scores >= cutoff.steps[0].threshold)) * (per / self.rows)
-        lengths, values = listed * (per / self.rows), certified(listed, held)
-        return self.curve(cutoff, per, lengths, values, thresholds, (on_list, promised))
-
-    def curve(self, cutoff: Cutoff, per: float, *numbers: Any) -> PromiseCurve:
-        title, axis, share = cutoff.target.certified
-        return PromiseCurve(title, axis, share, cutoff.target.whole_pools, per, *numbers)
+def drawn(
+    cutoff: Cutoff, rows: RowColumns, promised: float, certified: Callable[[Ints, Ints], Floats]
+) -> PromiseCurve:
+    """The curve of what is ``certified`` of (listed rows, qualified ones among them), per length."""
+    per = float(cutoff.target.pool or 100.0)
+    thresholds = list_thresholds(rows.scores, per)
+    listed, held = (count_at_least(each, thresholds) for each in (rows.scores, rows.scores[rows.good]))
+    on_list = float(np.count_nonzero(rows.scores >= cutoff.steps[0].threshold)) * (per / rows.rows)
+    lengths, values = listed * (per / rows.rows), certified(listed, held)
+    return curve_of(cutoff, per, lengths, values, thresholds, (on_list, promised))
 
 
 def promise_curve(
@@ -281,9 +273,13 @@ def promise_curve(
     one."""
     if policy.grouped or policy.several or not _of_all_rows(policy):
         return None
-    array = np.asarray(scores, dtype=np.float64)
-    rows = CurveRows(array, np.asarray(labels, dtype=np.float64), len(array), pools)
-    return policy.cutoffs[0].proof.curve(policy.cutoffs[0], rows)
+    return policy.cutoffs[0].proof.curve(policy.cutoffs[0], _rows(scores, labels, pools))
+
+
+def _rows(scores: object, labels: object, pools: object = None) -> RowColumns:
+    from surelist.promises.evidence import RowColumns
+
+    return RowColumns(np.asarray(scores, dtype=np.float64), np.asarray(labels, dtype=np.float64), pools)
 
 
 def group_curves(
@@ -295,13 +291,13 @@ def group_curves(
     """
     if not policy.grouped or not _of_all_rows(policy):
         return {}
-    array, values, names = np.asarray(scores, dtype=np.float64), np.asarray(labels), check.as_groups(groups)
+    rows, names = _rows(scores, labels), check.as_groups(groups)
+    among = replace(rows, among=rows.rows) if policy.group_rows == "all" else rows
     made = {}
     for each in policy.cutoffs[:MOST_GROUPS]:
         group = policy.group_of(each)
-        mine = np.ones(len(array), dtype=np.bool_) if group is None else names == str(group)
-        among = len(array) if policy.group_rows == "all" else int(np.count_nonzero(mine))
-        made[str(each.group)] = each.proof.curve(each, CurveRows(array[mine], values[mine], among))
+        mine = among.part(None if group is None else np.asarray(names == str(group)))
+        made[str(each.group)] = each.proof.curve(each, mine)
     return {group: curve for group, curve in made.items() if curve is not None}
 
 

@@ -80,11 +80,8 @@ class RowColumns(Struct, frozen=True, eq=False, dict=True):
 
     def nth_largest(self, counts: Sequence[int]) -> list[float]:
         ranks = [len(self.hits) - count for count in counts]
-        if self.ids is None:  # else the order of the scores is that of the ids
-            self.hits.partition(sorted(set(ranks)))
-            return [float(self.hits[rank]) for rank in ranks]
-        ordered = np.partition(self.hits, sorted(set(ranks)))
-        return [float(ordered[rank]) for rank in ranks]
+        self.hits.partition(sorted(set(ranks)))
+        return [float(self.hits[rank]) for rank in ranks]
 
     def tied(self, threshold: float) -> tuple[int, list[str]]:
         assert self.ids is not None
@@ -179,12 +176,11 @@ class Evidence(Struct, frozen=True, eq=False):
             return self.pooled
         rows = self._columns
         if not each_row and rows.pools is None:
-            raise InvalidInput(
-                "pools",
-                f"whole pools are the units of this promise; pass {option('pools')}, one pool id per row.",
-            )
-        labels = rows.labels if amounts else rows.good
-        return pool_rows(rows.scores, labels, None if each_row else rows.pools, by_rank=by_rank)
+            what = f"pass {option('pools')}, one pool id per row"
+            raise InvalidInput("pools", f"whole pools are the units of this promise; {what}.")
+        labels, count = rows.labels if amounts else rows.good, len(rows.scores)
+        codes, pools = (np.arange(count), count) if each_row else check.as_codes(rows.pools, count)
+        return PoolRows.of(rows.scores, labels, codes, pools, by_rank=by_rank)
 
     def require_others(self) -> Floats:
         """Scores of other candidates; the calibration rows' own are refused, which only draws from one
@@ -270,14 +266,6 @@ class PoolRows(Struct, frozen=True, eq=False):
         """What each pool's list holds when the best ``count`` qualified rows are on it."""
         worth = None if self.values is None else self.values[:count]
         return np.bincount(self.codes[:count], worth, minlength=self.pools).astype(np.float64)
-
-
-def pool_rows(scores: Floats, labels: Mask | Floats, pools: object, *, by_rank: bool = False) -> PoolRows:
-    """Whole pools as units; without ``pools`` every row is a unit of its own."""
-    codes, count = (
-        (np.arange(len(scores)), len(scores)) if pools is None else check.as_codes(pools, len(scores))
-    )
-    return PoolRows.of(scores, labels, codes, count, by_rank=by_rank)
 
 
 BY_CHANCE = 1e-9  # that rows and others, drawn alike, are refused

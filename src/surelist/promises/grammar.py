@@ -38,9 +38,8 @@ def terms_of(asked: Asked, target: Targets) -> Terms:
             raise InvalidInput(name, f"goes with {option('group')}, got {given!r} without.")
     alike = asked.get("group_cutoff") == "common"
     if group is not None and not alike and not (purpose or "").strip():
-        raise InvalidInput(
-            "purpose", f"cutoffs by group need a sentence on what they are for. {GROUP_WARNING}"
-        )
+        sentence = "cutoffs by group need a sentence on what they are for"
+        raise InvalidInput("purpose", f"{sentence}. {GROUP_WARNING}")
     groups = None
     if group is not None:
         given = {name: asked.get(f"group_{name}") for name in ("split", "rows", "cutoff")}
@@ -117,9 +116,8 @@ def group_targets(
             raise InvalidInput("target", f"group {name!r} appears twice.")
         targets[name] = said(amount, kind, pool_size, "target", shown=text)
     if not targets:
-        raise InvalidInput(
-            "target", f"with {option('group')}, give one target per group: {grammar('NAME=')}."
-        )
+        each = f"give one target per group: {grammar('NAME=')}"
+        raise InvalidInput("target", f"with {option('group')}, {each}.")
     return targets
 
 
@@ -202,9 +200,8 @@ def _number(value: Any, name: str, shown: object) -> float:
     try:
         return float(value)
     except ValueError:
-        raise InvalidInput(
-            name, expected="a number", got=repr(shown), remedy=check.share_meant(value)
-        ) from None
+        meant = check.share_meant(value)
+        raise InvalidInput(name, expected="a number", got=repr(shown), remedy=meant) from None
 
 
 def _whole(value: object) -> Any:

@@ -43,14 +43,12 @@ class Ranks(Struct, frozen=True, forbid_unknown_fields=True):
         """Refuse scores that the ranks were made from; some of them among others where none was tied."""
         rows = round(0.5 / self.shares[0])
         places = np.unique(np.linspace(0, rows - 1, min(rows, KNOTS)).round())
-        untied = len(places) == len(self.shares) and np.allclose(
-            (places + 0.5) / rows, self.shares, rtol=0, atol=1e-12
-        )
+        untied = len(places) == len(self.shares)
+        untied = untied and np.allclose((places + 0.5) / rows, self.shares, rtol=0, atol=1e-12)
         own = untied and hold_rows(np.array(self.scores), column)
         if own or scores_fingerprint(column) == self.fingerprint:
-            raise InvalidInput(
-                "scores", "they hold scores that the ranks were made from. Give those of other candidates."
-            )
+            remedy = "Give those of other candidates."
+            raise InvalidInput("scores", f"they hold scores that the ranks were made from. {remedy}")
 
 
 class MeanRank(Struct, frozen=True, forbid_unknown_fields=True):
@@ -99,9 +97,8 @@ class MeanRank(Struct, frozen=True, forbid_unknown_fields=True):
         """
         columns = _columns(scores)
         if set(columns) != set(self.columns):
-            raise InvalidInput(
-                "scores", expected=f"the columns {', '.join(self.columns)}", got=f"{', '.join(columns)}"
-            )
+            known = f"the columns {', '.join(self.columns)}"
+            raise InvalidInput("scores", expected=known, got=", ".join(columns))
         for name, column in columns.items():
             self.columns[name].refuse_own(column)
         ranks = [np.interp(columns[name], each.scores, each.shares) for name, each in self.columns.items()]
@@ -122,12 +119,9 @@ class MeanRank(Struct, frozen=True, forbid_unknown_fields=True):
             raise PolicyFileError("", f"mean rank: cannot read {path}: {error}.") from error
         ranks = parse(text, cls, FORMAT, f"mean rank: {path}")
         for each in ranks.columns.values():
-            rising = list(each.scores) == sorted(set(each.scores)) and list(each.shares) == sorted(
-                each.shares
-            )
-            hold(
-                bool(each.scores) and len(each.scores) == len(each.shares) and rising, "its ranks do not rise"
-            )
+            scores, shares = list(each.scores), list(each.shares)
+            rising = scores == sorted(set(scores)) and shares == sorted(shares)
+            hold(rising and 0 < len(each.scores) == len(each.shares), "its ranks do not rise")
             hold(each.shares[0] > TINY and each.shares[-1] < 1, "its ranks are no shares between 0 and 1")
         hold(len(ranks.columns) > 1, "it has no two columns")
         return ranks

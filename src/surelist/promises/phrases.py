@@ -110,18 +110,14 @@ def at_most(share: float, what: str, one: str = "ends", several: str = "end") ->
 
 def alpha_bounds(alpha: float) -> str:
     """What alpha says and what it does not."""
-    return (
-        f"At most {percent(alpha)} bounds the chance that a promise is made and false, "
-        "not the share of false ones among promises made."
-    )
+    chance = f"At most {percent(alpha)} bounds the chance that a promise is made and false"
+    return f"{chance}, not the share of false ones among promises made."
 
 
 def right_for_each_pool(over_rows: float, over_pool: float, over: str) -> str:
     """How often a promise of two levels may be wrong."""
-    return (
-        f"right for each pool with probability at least 1 - {percent(over_pool)}, except with "
-        f"probability at most {percent(over_rows)} over {over}"
-    )
+    right = f"right for each pool with probability at least 1 - {percent(over_pool)}"
+    return f"{right}, except with probability at most {percent(over_rows)} over {over}"
 
 
 def common_conditions(alpha: float, *of_the_rule: str) -> tuple[str, ...]:

@@ -63,9 +63,8 @@ class Policy(Displayed, Certificate, frozen=True):
         """The one threshold. Policies with several have ``thresholds`` instead."""
         if not self.filter.grouped and len(self.cutoffs[0].steps) == 1:
             return self.cutoffs[0].steps[0].threshold
-        raise InvalidInput(
-            "threshold", "this policy has several, by group or by pool size; read policy.cutoffs."
-        )
+        several = "this policy has several, by group or by pool size; read policy.cutoffs."
+        raise InvalidInput("threshold", several)
 
     @property
     def thresholds(self) -> dict[GroupKey | None, float]:
@@ -142,10 +141,8 @@ class Policy(Displayed, Certificate, frozen=True):
         lines += [f"  warning: {each}" for each in self.warnings]
         rested = "rests" if self.withdrawn is None else "rested"
         lines += ["", f"  made {self.created} with surelist {self.version}", "", f"The promise {rested} on:"]
-        lines += [
-            textwrap.fill(each, 84, initial_indent="  - ", subsequent_indent="    ")
-            for each in self.conditions
-        ]
+        bullets = {"initial_indent": "  - ", "subsequent_indent": "    "}
+        lines += [textwrap.fill(each, 84, **bullets) for each in self.conditions]
         return "\n".join(lines)
 
     def _describe(self, cutoff: Cutoff) -> list[str]:
@@ -157,10 +154,8 @@ class Policy(Displayed, Certificate, frozen=True):
         lines = [f"  {shown}", textwrap.fill(f"    evidence: {backed}", width, subsequent_indent=" " * 4)]
         bound = self.excess_bound.get(self.group_key(cutoff.group))
         if bound is not None and bound.count is not None:
-            lines.append(
-                f"    at most {numerals.number(bound.count, 3)} qualified more than asked for, with "
-                f"probability at least {1 - cutoff.level.alpha:g}"
-            )
+            most = f"    at most {numerals.number(bound.count, 3)} qualified more than asked for"
+            lines.append(f"{most}, with probability at least {1 - cutoff.level.alpha:g}")
         lines += [f"    {each}" for each in wording.about_scores(cutoff, self)]
         if cutoff.fingerprint:
             lines.append(f"    calibration rows: sha256 {cutoff.fingerprint}")
@@ -187,9 +182,8 @@ class Policy(Displayed, Certificate, frozen=True):
             if cutoff.scores is not None
         }
         if not curves:
-            raise InvalidInput(
-                "plot", "this policy keeps no scores; an earlier version made it, or a campaign."
-            )
+            kept = "this policy keeps no scores; an earlier version made it, or a campaign."
+            raise InvalidInput("plot", kept)
         ends = [step for cutoff in self.cutoffs for step in (cutoff.steps[0], cutoff.steps[-1])]
         return axes.picture(ax, path, axes.draw_scores, curves, {step.threshold: step.share for step in ends})
 
@@ -250,9 +244,8 @@ class Policy(Displayed, Certificate, frozen=True):
     def require_pool(self, scores: Any) -> None:
         """Raise for a policy of one pool where these are not that pool's scores."""
         if self.of_one_pool and not self.cutoffs[0].proof.is_of(scores):
-            raise InvalidInput(
-                "scores", "this policy selects from the pool it was made with, and from no other."
-            )
+            own = "this policy selects from the pool it was made with, and from no other."
+            raise InvalidInput("scores", own)
 
     def check_pool(self, scores: object, groups: object = None, ids: object = None) -> tuple[PoolCheck, ...]:
         """Is this the kind of pool the promise is about? Sentences, some of them warnings.
@@ -266,9 +259,9 @@ class Policy(Displayed, Certificate, frozen=True):
         self, scores: object, groups: object, listed: Mask, pools: object = None
     ) -> tuple[PoolCheck, ...]:
         """The same for pools whose shortlist is known; ``scores`` are those of the one column chosen."""
-        return (
-            () if self.filter.overlapping else pool_checks.check_arrays(self, scores, groups, listed, pools)
-        )
+        if self.filter.overlapping:
+            return ()
+        return pool_checks.check_arrays(self, scores, groups, listed, pools)
 
     def _chosen_score(self, scores: Any) -> Any:
         """The score that was chosen, where there were several."""

@@ -64,9 +64,8 @@ def listed(cutoff: Cutoff) -> str:
         return f"the best {-first:.0f} of each pool"
     span = f"{first:.6g}" if first == last else f"{first:.6g} to {last:.6g}"
     if (low := cutoff.proof.looked_from) is not None:
-        return (
-            f"accepted from a score of {span} on, rejected where it is {wording.compared(low, 6, below=True)}"
-        )
+        rejected = wording.compared(low, 6, below=True)
+        return f"accepted from a score of {span} on, rejected where it is {rejected}"
     if cutoff.steps[0].tie_break is not None:
         return f"score > {span}, or at it and let in by the hash of the id"
     return f"score {wording.compared(first, 6)}" if first == last else f"score >= {span}"
@@ -80,10 +79,8 @@ def backed(cutoff: Cutoff, rule: str = "") -> str:
 
 def _facts(cutoff: Cutoff, policy: Certificate) -> list[tuple[str, str]]:
     facts = [] if cutoff.group is None else [("group", cutoff.group)]
-    facts += [
-        ("shortlisted" if cutoff.proof.looked_from is None else "lists", listed(cutoff)),
-        ("evidence", backed(cutoff)),
-    ]
+    lists = "shortlisted" if cutoff.proof.looked_from is None else "lists"
+    facts += [(lists, listed(cutoff)), ("evidence", backed(cutoff))]
     for sentence in wording.about_scores(cutoff, policy):
         label, _, value = sentence.partition(": ")
         facts.append((label, value) if value else ("share", sentence))

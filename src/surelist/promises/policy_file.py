@@ -147,10 +147,8 @@ def _verify(policy: Certificate) -> None:
     grouped = None not in groups
     hold(not grouped or len(set(groups)) == len(groups), "a group appears twice")
     hold(grouped or set(groups) == {None}, "only some cutoffs name a group")
-    hold(
-        grouped == (policy.group_split is not None) == (policy.group_rows is not None),
-        "groups and their settings do not go together",
-    )
+    settings = grouped == (policy.group_split is not None) == (policy.group_rows is not None)
+    hold(settings, "groups and their settings do not go together")
     hold(_keys_fit(policy), "its groups are not named as it says")
     hold(grouped or not policy.overlapping, "groups overlap, and there are none")
     promised = {each.target.kind for each in policy.cutoffs}
@@ -158,10 +156,8 @@ def _verify(policy: Certificate) -> None:
     hold(grouped or len(promised) == len(groups), "a promise appears twice")
     needing = any(each.target.every_label for each in policy.cutoffs)
     hold(not (needing and policy.missing_labels), "a share kept does not go with missing labels")
-    hold(
-        policy.group_split != "sidak" or not (policy.overlapping or policy.group_rows == "all"),
-        "sidak needs disjoint groups with rows of their own",
-    )
+    apart = not (policy.overlapping or policy.group_rows == "all")
+    hold(policy.group_split != "sidak" or apart, "sidak needs disjoint groups with rows of their own")
     shift = policy.shift
     for cutoff in policy.cutoffs:
         level = cutoff.level
@@ -197,10 +193,8 @@ def _verify_cutoff(cutoff: Cutoff, *, ties: bool, common: bool) -> None:
     rule, proof = cutoff.level.rule, cutoff.proof
     hold(rule in cutoff.target.rules, f"rule {rule!r} does not certify this target")
     hold(0 <= cutoff.qualified <= cutoff.rows and cutoff.rows > 0, "the row counts are impossible")
-    hold(
-        all((step.tie_break is not None) == ties for step in cutoff.steps),
-        "tie breaks and salt do not go together",
-    )
+    broken = all((step.tie_break is not None) == ties for step in cutoff.steps)
+    hold(broken, "tie breaks and salt do not go together")
     one = len(cutoff.steps) == 1 and cutoff.steps[0].pool_size == cutoff.target.smallest_pool
     hold(proof.many_steps or (one and not ties), "its proof has one threshold, and goes with no tie")
     proof.check(cutoff)
@@ -224,10 +218,6 @@ def _verify_summary(cutoff: Cutoff, *, common: bool) -> None:
     ends = [scores.lowest, *scores.scores[1:], scores.highest]
     hold(scores.lowest == scores.scores[0] and ends == sorted(ends), "the sketch of scores is out of order")
     hold(cutoff.qualified <= scores.total <= cutoff.rows, "the sketch lacks rows")
-    hold(
-        all(
-            (common or scores.lowest <= step.threshold) and step.threshold <= scores.highest
-            for step in cutoff.steps
-        ),
-        "a threshold lies outside the scores",
-    )
+    low, high = cutoff.steps[0].threshold, cutoff.steps[-1].threshold  # they rise
+    inside = (common or scores.lowest <= low) and high <= scores.highest
+    hold(inside, "a threshold lies outside the scores")

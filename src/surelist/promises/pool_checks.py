@@ -54,11 +54,7 @@ class _Reference(Struct, frozen=True):
 
 def marks_of(policy: Certificate) -> dict[str | None, tuple[float, ...]]:
     """Scores of the calibration rows to count a pool against, per group that has a summary of them."""
-    return {
-        cutoff.group: _reference(cutoff.scores).marks
-        for cutoff in _parts(policy)
-        if cutoff.scores is not None
-    }
+    return {each.group: _reference(each.scores).marks for each in _parts(policy) if each.scores is not None}
 
 
 def check_arrays(
@@ -190,10 +186,8 @@ def _share(cutoff: Cutoff, size: int, candidates: int, listed: int) -> list[Pool
     warns = far and not before / RATIO <= now <= before * RATIO
     auc = "" if cutoff.scores.auc is None else f" (AUC {cutoff.scores.auc:.2f} on them)"
     listed_as = "shortlisted" if cutoff.proof.looked_from is None else "accepted"
-    message = (
-        f"{_percent(now)} of {candidates:,} candidates{_who(cutoff)} are {listed_as}; of the "
-        f"calibration rows {_percent(before)} would be{auc}."
-    )
+    here = f"{_percent(now)} of {candidates:,} candidates{_who(cutoff)} are {listed_as}"
+    message = f"{here}; of the calibration rows {_percent(before)} would be{auc}."
     return [PoolCheck("share", warns, message, cutoff.group)]
 
 
@@ -201,10 +195,9 @@ def _range(cutoff: Cutoff, known: _Reference, counted: PoolCounts) -> PoolCheck:
     scores = cutoff.scores
     assert scores is not None
     expected = 2 * counted.candidates / (known.rows + 1)
-    message = (
-        f"{counted.outside:,} of {counted.candidates:,} candidates{_who(cutoff)} score outside the range of "
-        f"the calibration rows, {numerals.number(scores.lowest, 6)} to {numerals.number(scores.highest, 6)}."
-    )
+    here = f"{counted.outside:,} of {counted.candidates:,} candidates{_who(cutoff)} score outside the range"
+    ends = f"{numerals.number(scores.lowest, 6)} to {numerals.number(scores.highest, 6)}"
+    message = f"{here} of the calibration rows, {ends}."
     return PoolCheck("range", counted.outside > 3 + 10 * expected, message, cutoff.group)
 
 
@@ -217,11 +210,10 @@ def _drift(cutoff: Cutoff, known: _Reference, counted: PoolCounts) -> PoolCheck:
         if mark in shares
     )
     noise = math.sqrt(math.log(2 / LEVEL) / 2 * (1 / counted.candidates + 1 / known.rows))
-    message = (
-        f"{_percent(count / counted.candidates)} of {counted.candidates:,} candidates{_who(cutoff)} score at "
-        f"least {numerals.number(mark, 6)}, and {_percent(shares[mark])} of {known.rows:,} calibration rows: "
-        "the largest gap between them."
-    )
+    here = f"{_percent(count / counted.candidates)} of {counted.candidates:,} candidates{_who(cutoff)}"
+    reach = f"score at least {numerals.number(mark, 6)}"
+    rows = f"{_percent(shares[mark])} of {known.rows:,} calibration rows"
+    message = f"{here} {reach}, and {rows}: the largest gap between them."
     return PoolCheck("drift", gap > max(noise, GAP), message, cutoff.group, round(gap, 6))
 
 
@@ -234,10 +226,9 @@ def _calibration_rows(cutoff: Cutoff, known: _Reference, counted: PoolCounts) ->
         return _all_calibration_rows(cutoff, known, counted)
     chance = counted.candidates * known.coincidence
     warns = counted.met >= 3 and counted.equal == counted.met and chance < 0.05 * counted.met
-    message = (
-        f"{counted.met} of {len(known.marks)} scores that the policy keeps of its calibration rows"
-        f"{_who(cutoff)} {'occurs' if counted.met == 1 else 'occur'} in the pool, digit for digit."
-    )
+    kept = f"{counted.met} of {len(known.marks)} scores that the policy keeps of its calibration rows"
+    occur = f"{'occurs' if counted.met == 1 else 'occur'} in the pool, digit for digit."
+    message = f"{kept}{_who(cutoff)} {occur}"
     if warns:
         message += " Calibration rows in a pool break the promise: take them out."
     said = [PoolCheck("calibration rows", warns, message, cutoff.group)]
@@ -376,9 +367,9 @@ def warn_of_pools(effect: PoolEffect, alpha: float, target: Promise) -> None:
     if effect.p_value >= SURE or effect.inflation <= 1:
         return
     other = target.in_whole_pools
-    instead = (
-        f"{other} takes whole pools as the units." if other else "No rule for whole pools is known for it."
-    )
+    instead = "No rule for whole pools is known for it."
+    if other:
+        instead = f"{other} takes whole pools as the units."
     warnings.warn(
         f"Candidates of one pool resemble one another (variance {effect.inflation:.1f} times that of "
         f"independent rows over {effect.pools:,} pools, p = {numerals.chance(effect.p_value)}), and this "

@@ -26,8 +26,8 @@ from surelist.promises.options import checked, fields_of, required
 
 if TYPE_CHECKING:
     from surelist._arrays import Floats, Ints
-    from surelist.promises.curve import CurveRows, PromiseCurve
-    from surelist.promises.evidence import Evidence
+    from surelist.promises.curve import PromiseCurve
+    from surelist.promises.evidence import Evidence, RowColumns
     from surelist.promises.judging import RowsSeen, ShareSeen
     from surelist.promises.state import Certificate, Certified, Cutoff, ExcessBound
 
@@ -284,7 +284,7 @@ class Promise(Kind, frozen=True):
         """For promises about a population: the shares that are tested on rows which it never saw."""
         raise NotImplementedError
 
-    def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve | None:
+    def curve(self, cutoff: Cutoff, rows: RowColumns) -> PromiseCurve | None:
         """What each list length would carry where a count decides."""
         return None
 
@@ -383,7 +383,7 @@ class Proof(Kind, frozen=True):
         """Whom it is about, where that is not everyone who comes as the calibration rows came."""
         return None
 
-    def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve | None:
+    def curve(self, cutoff: Cutoff, rows: RowColumns) -> PromiseCurve | None:
         """What each list length would carry, each point for a promise fixed beforehand."""
         return cutoff.target.curve(cutoff, rows) if self.counted else None
 

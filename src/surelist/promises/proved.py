@@ -52,9 +52,8 @@ def require_proof(promise: Promise, asked: Conditions) -> None:
     if promise.others == "needed" and asked.others == "none" and asked.evidence != "labelling":
         others = "other candidates from the same population, without labels"
         whose = "the pool that it is about" if promise.about is About.THIS_POOL else others
-        raise InvalidInput(
-            "unlabelled", f"{type(promise).__name__} needs scores of {whose}; pass {option('unlabelled')}."
-        )
+        needs = f"{type(promise).__name__} needs scores of {whose}"
+        raise InvalidInput("unlabelled", f"{needs}; pass {option('unlabelled')}.")
     if promise.every_label and asked.labels == "missing":
         asked = replace(asked, labels="complete")  # refused where one is missing, which only the rows show
     if proof_of(promise, asked) is not None:
@@ -63,11 +62,8 @@ def require_proof(promise: Promise, asked: Conditions) -> None:
     what = type(promise).__name__ + ("" if asked.rule == "exact" else f" by {option('rule', asked.rule)}")
     listed = ", ".join(WORDS[each] for each in beside.items())
     if asked.others == "none" and proof_of(promise, replace(asked, others="given")) is not None:
-        raise InvalidInput(
-            "unlabelled",
-            f"{what} with {listed} needs scores of other candidates from the same population; pass "
-            f"{option('unlabelled')}.",
-        )
+        needs = f"{what} with {listed} needs scores of other candidates from the same population"
+        raise InvalidInput("unlabelled", f"{needs}; pass {option('unlabelled')}.")
 
     def proved(**some: str) -> bool:
         needed = {"others": beside["others"]} if promise.others == "needed" and "others" in beside else {}
@@ -86,9 +82,8 @@ def require_proof(promise: Promise, asked: Conditions) -> None:
             # labels known above a score would do if each had been drawn with its own probability
             drawn = asked.labels == "two rates" and proof_of(promise, replace(asked, labels="thinned"))
             instead = OTHER_LABELS if drawn else "leave one out"
-            raise InvalidInput(
-                _keyword(name), f"{what} and {WORDS[name, value]} have no proof together; {instead}."
-            )
+            neither = f"{what} and {WORDS[name, value]} have no proof together"
+            raise InvalidInput(_keyword(name), f"{neither}; {instead}.")
     for (a, x), (b, y) in combinations(beside.items(), 2):
         if not proved(**{a: x, b: y}):
             why = INSTEAD.get((a, x, b, y), f"there is no proof of {what} with both. Leave one out")
@@ -101,11 +96,9 @@ def _require_evidence(promise: Promise, asked: str) -> None:
     if proved_from(promise, asked):
         return
     have = " or ".join(words for value, words in EVIDENCE.items() if proved_from(promise, value))
-    raise InvalidInput(
-        "target",
-        f"{type(promise).__name__} has no proof from {EVIDENCE[asked]}, only from {have}. From "
-        f"{EVIDENCE[asked]} ask for {kinds.offered(lambda kind: proved_from(kind, asked))}.",
-    )
+    only = f"{type(promise).__name__} has no proof from {EVIDENCE[asked]}, only from {have}."
+    offered = kinds.offered(lambda kind: proved_from(kind, asked))
+    raise InvalidInput("target", f"{only} From {EVIDENCE[asked]} ask for {offered}.")
 
 
 def proved_from(promise: Promise | type[Promise], evidence: str = "rows") -> bool:
@@ -122,9 +115,8 @@ def require_use(promises: Sequence[Promise], asked: Conditions) -> None:
         raise InvalidInput("unlabelled", f"does not help a {kind} promise; leave it out.")
     pair = ("shift", "within", "others", "given")
     if asked.shift == "within":
-        raise InvalidInput(
-            "unlabelled", f"{WORDS[pair[:2]]} and {WORDS[pair[2:]]} do not go together: {INSTEAD[pair]}."
-        )
+        apart = f"{WORDS[pair[:2]]} and {WORDS[pair[2:]]} do not go together"
+        raise InvalidInput("unlabelled", f"{apart}: {INSTEAD[pair]}.")
 
 
 def _keyword(name: str) -> str:

@@ -68,9 +68,8 @@ class SampledLabels(Struct, frozen=True, eq=False):
             return
         check.as_rate(self.probability, "probability (with above=, one rate for all rows below)")
         if self.lowest_rate is not None or self.lowest_score is not None:
-            raise InvalidInput(
-                "lowest_rate", f"goes with several probabilities; leave it out with {option('above')}."
-            )
+            several = f"goes with several probabilities; leave it out with {option('above')}."
+            raise InvalidInput("lowest_rate", several)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -141,13 +140,11 @@ def require_drawn(missing: Mask, missing_labels: str) -> int:
     """
     count = int(np.count_nonzero(missing))
     if count and missing_labels != "unqualified":
-        raise InvalidInput(
-            "labels",
-            expected="a label at every row that was certain to be drawn",
-            got=f"none at position {int(missing.argmax())} ({count:,} in all)",
-            remedy="Taken for rows that were not drawn they would break the promise; get them, or "
-            f"{option('missing_labels', 'unqualified')} keeps them as not qualified.",
-        )
+        certain = "a label at every row that was certain to be drawn"
+        got = f"none at position {int(missing.argmax())} ({count:,} in all)"
+        keeps = f"{option('missing_labels', 'unqualified')} keeps them as not qualified"
+        remedy = f"Taken for rows that were not drawn they would break the promise; get them, or {keeps}."
+        raise InvalidInput("labels", expected=certain, got=got, remedy=remedy)
     return count
 
 
@@ -165,9 +162,8 @@ def thin(scores: Floats, sampled: SampledLabels, terms: Terms) -> tuple[Mask, Co
     needed = np.ones(rows, dtype=bool) if low_score is None else scores >= float(low_score)
     for each in terms.all_targets if low_score is not None else ():
         if not each.top_only:
-            raise InvalidInput(
-                "lowest_score", f"{type(each).__name__} needs labels at every score; leave lowest_score out."
-            )
+            every = f"{type(each).__name__} needs labels at every score; leave lowest_score out."
+            raise InvalidInput("lowest_score", every)
     remedy = f"Give {option('lowest_score')} where low scores were drawn less often."
     wanted = f"at least the lowest rate, {lowest:g}"
     check.refuse_where(needed & (rates < lowest), rates, "probability", wanted, remedy)
@@ -198,10 +194,8 @@ def _lowest_rate(sampled: SampledLabels, rates: Floats) -> float:
         return float(check.as_rate(sampled.lowest_rate, "lowest_rate"))
     if np.ndim(sampled.probability) == 0:
         return float(rates[0])
-    raise InvalidInput(
-        "lowest_rate",
-        "several probabilities need the lowest one, fixed beforehand (not the smallest of these rows).",
-    )
+    lowest = "the lowest one, fixed beforehand (not the smallest of these rows)"
+    raise InvalidInput("lowest_rate", f"several probabilities need {lowest}.")
 
 
 def require_chance(drawn: Mask, rates: Floats) -> None:
@@ -215,13 +209,10 @@ def require_chance(drawn: Mask, rates: Floats) -> None:
     expected, variance = float(rates.sum()), float((rates * (1 - rates)).sum())
     gap = abs(there - expected)
     if gap and gap**2 > -2 * math.log(BY_CHANCE / 2) * (variance + gap / 3):
-        raise InvalidInput(
-            "probability",
-            expected=f"about {expected:,.0f} labels by these probabilities, of {len(rates):,} rows",
-            got=f"{there:,}",
-            remedy="A label that was drawn and did not come is missing, not undrawn, and one that came in "
-            "another way was not drawn: either would break the promise.",
-        )
+        about = f"about {expected:,.0f} labels by these probabilities, of {len(rates):,} rows"
+        missing = "A label that was drawn and did not come is missing, not undrawn"
+        remedy = f"{missing}, and one that came in another way was not drawn: either would break the promise."
+        raise InvalidInput("probability", expected=about, got=f"{there:,}", remedy=remedy)
 
 
 class Draw(Struct, frozen=True):

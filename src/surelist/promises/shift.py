@@ -87,17 +87,14 @@ class DensityRatio(Struct, frozen=True, eq=False):
         try:
             past, pool = (check.as_count(each, "trained_on") for each in trained_on)
         except (TypeError, ValueError):
-            raise InvalidInput(
-                "trained_on", expected="(past rows, pool candidates)", got=repr(trained_on)
-            ) from None
+            wanted = "(past rows, pool candidates)"
+            raise InvalidInput("trained_on", expected=wanted, got=repr(trained_on)) from None
         classes = list(getattr(classifier, "classes_", (0, 1)))
         chances = np.asarray(classifier.predict_proba(rows), dtype=np.float64)
         if chances.ndim != 2 or chances.shape[1] != 2 or classes != [0, 1]:
-            raise InvalidInput(
-                "classifier",
-                expected="the classes 0 (past rows) and 1 (pool candidates)",
-                got=f"{classes!r} and probabilities of shape {chances.shape}",
-            )
+            wanted = "the classes 0 (past rows) and 1 (pool candidates)"
+            got = f"{classes!r} and probabilities of shape {chances.shape}"
+            raise InvalidInput("classifier", expected=wanted, got=got)
         limit = check.as_positive(bound, "bound")
         with np.errstate(divide="ignore"):
             ratios = chances[:, 1] / chances[:, 0] * (past / pool)
@@ -108,10 +105,9 @@ class DensityRatio(Struct, frozen=True, eq=False):
         bound = check.as_positive(self.bound, "bound")
         ratios = check.as_weights(self.ratios, len(self.ratios), bound, "ratios")
         cut = int(np.count_nonzero(ratios == bound))
-        return (
-            f"Of {len(ratios):,} rows about {ratios.sum() / bound:,.0f} will be kept. The ratios average "
-            f"{ratios.mean():.3g} (1 if they are right), and {cut:,} of them are at the bound {bound:g}."
-        )
+        kept = f"Of {len(ratios):,} rows about {ratios.sum() / bound:,.0f} will be kept."
+        average = f"The ratios average {ratios.mean():.3g} (1 if they are right)"
+        return f"{kept} {average}, and {cut:,} of them are at the bound {bound:g}."
 
     @property
     def factor(self) -> float | None:
@@ -155,9 +151,8 @@ def with_margin(terms: Terms, within: float, certify: Callable[[Terms], P]) -> P
     except NotCertifiable as error:
         raise NotCertifiable(_as_asked(error.shortfall, terms.targets.get(error.group), within)) from None
     assert policy.shift is not None
-    cutoffs = tuple(
-        replace(cut, target=target) for cut, target in zip(policy.cutoffs, terms.all_targets, strict=True)
-    )
+    pairs = zip(policy.cutoffs, terms.all_targets, strict=True)
+    cutoffs = tuple(replace(cutoff, target=target) for cutoff, target in pairs)
     return replace(policy, cutoffs=cutoffs, shift=replace(policy.shift, within=within))
 
 

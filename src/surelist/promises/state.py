@@ -181,11 +181,8 @@ class Thinning(Stored, frozen=True):
     draw: str
 
     def conditions(self) -> str:
-        where = (
-            ""
-            if self.lowest_score is None
-            else f" among rows that score at least {number(self.lowest_score)}"
-        )
+        low = self.lowest_score
+        where = "" if low is None else f" among rows that score at least {number(low)}"
         return (
             f"Labels were drawn with known probabilities of at least {percent(self.lowest_rate)}{where}, by "
             "draws that depend on nothing but what the probabilities were computed from, and whoever was "

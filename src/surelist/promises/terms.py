@@ -125,12 +125,10 @@ class Terms(Struct, frozen=True, eq=False):
         names = [name for name in self.targets if name != EVERYONE]
         targets = [self.targets[name] for name in names]
         if len(names) > 1 and targets[0].estimated(targets, [counted[name][1] for name in names]):
-            raise InvalidInput(
-                "target",
-                "these targets by group are exactly in proportion to the qualified calibration rows of each "
-                "group, as an estimate from these rows is. Estimate them from other rows; targets that were "
-                "not estimated from these may be given in three digits.",
-            )
+            same = "these targets by group are exactly in proportion to the qualified calibration rows of"
+            estimate = "each group, as an estimate from these rows is. Estimate them from other rows"
+            digits = "targets that were not estimated from these may be given in three digits"
+            raise InvalidInput("target", f"{same} {estimate}; {digits}.")
 
 
 class Roles(Struct, frozen=True):
@@ -185,9 +183,8 @@ def require_purpose(purpose: object, *, groups_given: bool, level: int) -> None:
         warnings.warn(GROUP_WARNING, GroupCutoffWarning, stacklevel=level)
     elif purpose is not None:
         if not isinstance(purpose, str) or not purpose.strip():
-            raise InvalidInput(
-                "purpose", expected="a sentence on what the cutoffs are for", got=repr(purpose)
-            )
+            sentence = "a sentence on what the cutoffs are for"
+            raise InvalidInput("purpose", expected=sentence, got=repr(purpose))
         check.as_text(purpose, "purpose")
 
 
@@ -206,9 +203,8 @@ def _several(targets: Sequence[object], groups_given: bool) -> tuple[Promise, tu
 def require_one_threshold(promise: Promise) -> None:
     """Raise where a promise has a threshold for each pool size, and one list has to keep several."""
     if not promise.one_threshold:
-        raise InvalidInput(
-            "target", f"{promise!r} has several thresholds and goes alone; give one pool size."
-        )
+        alone = f"{promise!r} has several thresholds and goes alone; give one pool size."
+        raise InvalidInput("target", alone)
 
 
 def _keys_of(target: object) -> GroupKeys | None:

@@ -48,9 +48,8 @@ def _wrong(policy: Certificate) -> str:
     if not policy.several:
         return policy.cutoffs[0].proof.wrong(policy.cutoffs[0], policy)
     pool = " and the pool" if any(each.about is About.POOL for each in policy.cutoffs) else ""
-    return (
-        f"wrong with probability at most {percent(policy.alpha)} over the draw of {policy.drawn_rows}{pool}"
-    )
+    over = f"{policy.drawn_rows}{pool}"
+    return f"wrong with probability at most {percent(policy.alpha)} over the draw of {over}"
 
 
 def compared(score: float, digits: int, *, below: bool = False) -> str:
@@ -119,16 +118,16 @@ def warnings(policy: Certificate) -> tuple[str, ...]:
             lines.append(f"every calibration row{whose} is qualified: is it the right label column?")
         if first.tied and first.share and first.share_untied:
             longer = percent(round(first.share / first.share_untied - 1, 3))
-            lines.append(
-                f"ties at the threshold{whose} let in {first.reached:,} qualified rows where "
-                f"{first.critical_count:,} were needed: lists are about {longer} longer than with ties "
-                "broken by candidate id."
-            )
+            let_in = f"ties at the threshold{whose} let in {first.reached:,} qualified rows where"
+            needed = f"{first.critical_count:,} were needed"
+            than = "than with ties broken by candidate id"
+            lines.append(f"{let_in} {needed}: lists are about {longer} longer {than}.")
     return tuple(lines)
 
 
-def _rows_were(rows: int) -> tuple[str, str]:
-    return counted(rows, "calibration row"), "was" if rows == 1 else "were"
+def _were(rows: int, without: str, done: str) -> list[str]:
+    said = f"{counted(rows, 'calibration row')} without {without} {'was' if rows == 1 else 'were'} {done}."
+    return [said] * (rows > 0)
 
 
 def conditions(policy: Certificate) -> tuple[str, ...]:
@@ -144,32 +143,25 @@ def conditions(policy: Certificate) -> tuple[str, ...]:
 def _seed(shift: Shift) -> str:
     if shift.seed_from == "system":
         return "the seed of the thinning was drawn from the system's randomness, once, and not drawn again."
-    return (
-        f"the seed of the thinning, {shift.seed}, was given by the caller: it has to have been drawn at "
-        "random, once, after the rows were fixed. A seed that was chosen, or tried again, is not covered."
-    )
+    drawn = "it has to have been drawn at random, once, after the rows were fixed"
+    given = f"the seed of the thinning, {shift.seed}, was given by the caller: {drawn}."
+    return f"{given} A seed that was chosen, or tried again, is not covered."
 
 
 def _about_options(policy: Certificate) -> list[str]:
     sentences = [] if policy.nested is None else [policy.nested]
     if policy.choice is not None:
         several = len(policy.choice.scores)
-        sentences.append(
-            f"The score {policy.choice.chosen!r} was chosen of {several} after looking, each certified at "
-            f"alpha/{several}: every score that was ever looked at on these rows is among them."
-        )
+        chosen = f"The score {policy.choice.chosen!r} was chosen of {several} after looking"
+        every = "every score that was ever looked at on these rows is among them"
+        sentences.append(f"{chosen}, each certified at alpha/{several}: {every}.")
     if policy.several:
         sentences.append(_about_promises(policy))
     if policy.thinning is not None:
         sentences.append(policy.thinning.conditions())
-    if policy.missing_labels:
-        rows, were = _rows_were(policy.missing_labels)
-        sentences.append(f"{rows} without a label {were} counted as not qualified.")
-    if policy.dropped_rows:
-        rows, were = _rows_were(policy.dropped_rows)
-        sentences.append(
-            f"{rows} without a usable score {were} dropped: the promise is about candidates who have a score."
-        )
+    sentences += _were(policy.missing_labels, "a label", "counted as not qualified")
+    scored = "dropped: the promise is about candidates who have a score"
+    sentences += _were(policy.dropped_rows, "a usable score", scored)
     if policy.group_split == "sidak":
         sentences.append("Groups are disjoint and each uses its own calibration rows only.")
     if policy.common:
@@ -192,6 +184,10 @@ def _about_options(policy: Certificate) -> list[str]:
     return sentences
 
 
+FIRST_FAILS = "which of them fails first is fixed by the population, so they share no alpha"
+ALL_FIXED = "All were fixed before looking at these rows"
+
+
 def _about_common(policy: Certificate) -> str:
     """How the promises to several groups share one cutoff [theory: common-cutoff]."""
     purpose = "" if policy.purpose is None else f" Recorded purpose: {policy.purpose}."
@@ -200,14 +196,10 @@ def _about_common(policy: Certificate) -> str:
     elif policy.cutoffs[0].target.whole_pools:
         how = "a pool counts as one that reaches the cutoff where it keeps the promises to all of them"
     else:
-        how = (
-            "each is certified at alpha, because which of them fails first is fixed by the population, so "
-            "they share no alpha"
-        )
-    return (
-        "One cutoff for everybody: the same score decides whatever a candidate's group. The promises to all "
-        f"groups hold together; {how}. Groups and targets were fixed before looking at these rows.{purpose}"
-    )
+        how = f"each is certified at alpha, because {FIRST_FAILS}"
+    one = "One cutoff for everybody: the same score decides whatever a candidate's group."
+    fixed = f"Groups and targets were fixed before looking at these rows.{purpose}"
+    return f"{one} The promises to all groups hold together; {how}. {fixed}"
 
 
 def _about_promises(policy: Certificate) -> str:
@@ -215,23 +207,17 @@ def _about_promises(policy: Certificate) -> str:
     shares = promise_shares([each.target for each in policy.cutoffs], joint=policy.joint is not None)
     if policy.joint is not None:
         rest = "" if shares == 1 else f", at one of {shares} equal parts of alpha"
-        return (
-            f"The promises of a share or a mean and the one about a single pool hold together{rest}: they "
-            "were certified by their joint level, for rows and pools whose candidates are independent draws. "
-            "All were fixed before looking at these rows, and nothing of a pool to come was used."
-        )
+        both = f"The promises of a share or a mean and the one about a single pool hold together{rest}"
+        how = "they were certified by their joint level, for rows and pools whose candidates are independent"
+        return f"{both}: {how} draws. {ALL_FIXED}, and nothing of a pool to come was used."
     if shares == 1:
-        return (
-            "All of these promises hold together, each certified at alpha: which of them fails first is "
-            "fixed by the population, so they share no alpha. All were fixed before looking at these rows."
-        )
+        each = "All of these promises hold together, each certified at alpha"
+        return f"{each}: {FIRST_FAILS}. {ALL_FIXED}."
     fixed = [each for each in policy.cutoffs if each.target.fixed_boundary]
     if len(fixed) < 2:
         return f"Alpha is split evenly between the {len(policy.cutoffs)} promises."
-    return (
-        f"All of these promises hold together; alpha is split into {shares} equal parts, one of them for the "
-        f"{len(fixed)} promises that share none between them."
-    )
+    split = f"alpha is split into {shares} equal parts, one of them for the {len(fixed)} promises"
+    return f"All of these promises hold together; {split} that share none between them."
 
 
 def _about_ratios(policy: Certificate, shift: Shift) -> list[str]:
@@ -239,25 +225,20 @@ def _about_ratios(policy: Certificate, shift: Shift) -> list[str]:
     kind = "the weights" if shift.weights_exact else "the estimated weights"
     right = "the density ratios of pool to calibration rows are right"
     if shift.within is not None:
-        right = (
-            f"the promise holds while the true density ratios of pool to calibration rows are within a "
-            f"factor of {number(shift.within)} of these, up to one common factor"
-        )
-    sentences = [
-        f"Conditional on {kind}: {right}, their bound {shift.weight_bound:g} was fixed beforehand, and "
-        f"{_seed(shift)}"
-    ]
+        factor = f"within a factor of {number(shift.within)} of these, up to one common factor"
+        right = f"the promise holds while the true density ratios of pool to calibration rows are {factor}"
+    bound = f"their bound {shift.weight_bound:g} was fixed beforehand"
+    sentences = [f"Conditional on {kind}: {right}, {bound}, and {_seed(shift)}"]
     target = policy.cutoffs[0].target
     k = None if target.pool is None else target.held_in(round(target.pool))
     exact = policy.cutoffs[0].proof.counted  # the other scores of a rank chain move with the ratios
     if shift.within is None and not shift.weights_exact and exact and k is not None and not policy.grouped:
         assert target.pool is not None
         left = target.pool * phrases.at_least(k / target.pool, SOMEWHAT_WRONG)
-        sentences.append(
-            f"Where the true ratios are within a factor of {number(SOMEWHAT_WRONG)} of these, up to one "
-            f"common factor, the list still holds at least {left:.3g} on average; DensityRatio(within=...), "
-            "fixed beforehand, keeps the whole promise."
-        )
+        where = f"Where the true ratios are within a factor of {number(SOMEWHAT_WRONG)} of these, up to one"
+        holds = f"common factor, the list still holds at least {left:.3g} on average"
+        keeps = "DensityRatio(within=...), fixed beforehand, keeps the whole promise"
+        sentences.append(f"{where} {holds}; {keeps}.")
     return sentences
 
 
@@ -318,10 +299,8 @@ def _sure_of_pools(policy: Certificate, several: bool) -> str:
         work = f"{policy.cutoffs[0].proof.work}s"
         return f"over {work} and pools together, {what} {falls} at most {one_in(policy.alpha, 'time')}"
     over_rows, over_pool = policy.two_levels
-    return (
-        f"{at_most(over_rows, 'calibration', 'misleads', 'mislead')}; after any other, a list "
-        f"falls short in at most {one_in(over_pool, 'pool')}"
-    )
+    misleads = at_most(over_rows, "calibration", "misleads", "mislead")
+    return f"{misleads}; after any other, a list falls short in at most {one_in(over_pool, 'pool')}"
 
 
 def _meaning(policy: Certificate) -> tuple[str, ...]:
@@ -371,10 +350,8 @@ def wrong_way(cutoff: Cutoff) -> str | None:
     if auc is None or auc >= 0.5:
         return None
     whose = f" of group {cutoff.group!r}" if cutoff.group is not None else ""
-    return (
-        f"qualified rows{whose} score lower than the others (AUC {auc:.2f}, 0.5 is chance): "
-        "is it the right score column, and is a higher score better?"
-    )
+    lower = f"qualified rows{whose} score lower than the others (AUC {auc:.2f}, 0.5 is chance)"
+    return f"{lower}: is it the right score column, and is a higher score better?"
 
 
 def warn_of_doubts(policy: Certificate, stacklevel: int) -> None:

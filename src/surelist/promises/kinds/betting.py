@@ -22,8 +22,8 @@ from surelist.bounds.pools import EThreshold, stake_for
 from surelist.errors import NotCertifiable
 from surelist.promises import phrases
 from surelist.promises.conditions import BESIDE, DROPPED, SEVERAL, Proved
-from surelist.promises.curve import CurveRows, PromiseCurve
-from surelist.promises.evidence import Evidence, PoolRows, pool_rows
+from surelist.promises.curve import PromiseCurve, curve_of
+from surelist.promises.evidence import Evidence, PoolRows, RowColumns
 from surelist.promises.options import POOL_SIZE, K, LabelsOf, Option
 from surelist.promises.phrases import counted, number, qualified
 from surelist.promises.promise import About, Level, Needs, PageChoice, Promise, Proof
@@ -39,6 +39,7 @@ SPREAD = (
 GUESSED_SPREAD = Option(
     None, float, "For averages over whole pools: a guess of their standard deviation.", words="the spread"
 )
+AMOUNT = ("Value on average, at least", "Value, at least", False)
 DEFAULT_SPREAD = 0.8  # of k: the guess where none was made
 
 
@@ -92,10 +93,8 @@ class OnAverage(Promise, frozen=True):
         units = counted(rows.pools, self.unit)
         reason = ": ask for less than that."
         if held > self.mean:
-            reason = (
-                f", which is too few {self.unit}s to be sure of {numerals.number(self.mean)}: label more "
-                f"{self.unit}s, or ask for less."
-            )
+            few = f"too few {self.unit}s to be sure of {numerals.number(self.mean)}"
+            reason = f", which is {few}: label more {self.unit}s, or ask for less."
         everyone = f"{units} hold {numerals.number(held)} each on average with everyone listed"
         return refuse(self, level, evidence, everyone + reason)
 
@@ -126,20 +125,16 @@ class Average(Proof, frozen=True):
     def of_the_rule(self, cutoff: Cutoff) -> tuple[str, ...]:
         pools = self.unit == "pool"
         alike = (phrases.POOLS_ALIKE, phrases.WHOLE_POOLS) if pools else phrases.ALL_ROWS
-        spread = (
-            f"The spread {number(self.spread)} was guessed beforehand, not taken from these rows; a bad "
-            "guess makes the list longer, not the promise false."
-        )
+        guessed = f"The spread {number(self.spread)} was guessed beforehand, not taken from these rows"
+        spread = f"{guessed}; a bad guess makes the list longer, not the promise false."
         return *alike, spread, phrases.DRAWN_ONCE
 
     def evidence(self, cutoff: Cutoff) -> str:
         alpha = cutoff.level.alpha
         needed = [numerals.number(each / alpha, 3) for each in (1.0, self.uniform)]
-        return (
-            f"betting against it, unit by unit over {counted(self.units, self.unit)}, made "
-            f"{_wealth(self.peak)} of 1 at best and {_wealth(self.last)} at last; {needed[0]} on the way, or "
-            f"{needed[1]} at last, was needed"
-        )
+        bets = f"betting against it, unit by unit over {counted(self.units, self.unit)}, made"
+        made = f"{_wealth(self.peak)} of 1 at best and {_wealth(self.last)} at last"
+        return f"{bets} {made}; {needed[0]} on the way, or {needed[1]} at last, was needed"
 
     def check(self, cutoff: Cutoff) -> None:
         promise, alpha, rows = cutoff.promised(OnAverage), cutoff.level.alpha, cutoff.rows
@@ -152,31 +147,27 @@ class Average(Proof, frozen=True):
         hold(self.peak >= self.last, "the last wealth exceeds the largest")
         hold(enough(self.peak, self.last, self.uniform, alpha), "the wealth is not enough")
 
-    def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve | None:
+    def curve(self, cutoff: Cutoff, rows: RowColumns) -> PromiseCurve | None:
         """For some averages the list that the same draw certifies; the promise's own is the policy's."""
         promise = cutoff.promised(OnAverage)
         if len(rows.scores) > MOST_ROWS or (promise.unit == "pool" and rows.pools is None):
             return None
-        labels = rows.labels if promise.amounts else rows.good
-        units = pool_rows(rows.scores, labels, None if promise.unit == "row" else rows.pools)
+        every = promise.unit == "row"
+        units = Evidence(rows, columns=rows).pool_rows(amounts=promise.amounts, each_row=every)
         per_unit = promise.k / promise.mean
         per = promise.pool or len(rows.scores) / units.pools
         most = float(units.totals(units.qualified).mean()) * per_unit
         tried = [float(k) for k in np.linspace(0, most, NUMBERS + 1)[1:] if k != promise.k]
-        points = [
-            *other_numbers(units, promise, cutoff.level, self, tried),
-            (float(promise.k), cutoff.steps[0].threshold),
-        ]
+        chosen = float(promise.k), cutoff.steps[0].threshold
+        points = [*other_numbers(units, promise, cutoff.level, self, tried), chosen]
         certified, thresholds = (np.asarray(each) for each in zip(*points, strict=True))
-        lengths = np.asarray([np.count_nonzero(rows.scores >= each) for each in thresholds]) * (
-            per / len(rows.scores)
-        )
+        listed = [np.count_nonzero(rows.scores >= each) for each in thresholds]
+        lengths = np.asarray(listed) * (per / len(rows.scores))
         order = np.lexsort((certified, lengths))
         reached = np.maximum.accumulate(certified[order])
         at = np.flatnonzero(np.append(np.diff(lengths[order]) > 0, True))
-        on_list = float(np.count_nonzero(rows.scores >= cutoff.steps[0].threshold)) * (per / len(rows.scores))
-        numbers = (lengths[order][at], reached[at], thresholds[order][at], (on_list, float(promise.k)))
-        return rows.curve(cutoff, per, *numbers)
+        numbers = (lengths[order][at], reached[at], thresholds[order][at], (float(lengths[-1]), chosen[0]))
+        return curve_of(cutoff, per, *numbers)
 
 
 class RowBets(Average, tag="row-bets", frozen=True):
@@ -263,7 +254,7 @@ class Value(OnAverage, tag="value", frozen=True):
     unit = "row"
     top_only = True
     amounts = True
-    certified = ("Value on average, at least", "Value, at least", False)
+    certified = AMOUNT
 
     proved_with = (
         Proved("value", labels=("missing", "thinned"), scores=SEVERAL),
@@ -348,9 +339,7 @@ class PoolAverage(OnAverage, tag="pool-average", frozen=True):
 
     @property
     def certified(self) -> tuple[str, str, bool]:
-        if self.amounts:
-            return "Value on average, at least", "Value, at least", False
-        return "Qualified on average, at least", "Qualified, at least", False
+        return AMOUNT if self.amounts else ("Qualified on average, at least", "Qualified, at least", False)
 
     @property
     def guessed_spread(self) -> float:

@@ -12,8 +12,8 @@ from surelist._files import hold
 from surelist.errors import InvalidInput
 from surelist.promises import phrases
 from surelist.promises.conditions import BESIDE, Proved
-from surelist.promises.curve import CurveRows, PromiseCurve, certified_rates
-from surelist.promises.evidence import Evidence
+from surelist.promises.curve import PromiseCurve, certified_rates, drawn
+from surelist.promises.evidence import Evidence, RowColumns
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.kinds.expected import found_share
 from surelist.promises.options import LIST_SIZE, POOL_SIZE
@@ -68,9 +68,8 @@ class Budget(Promise, tag="budget", frozen=True):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.size >= self.pool_size:
-            raise InvalidInput(
-                "size", expected=f"less than the pool size, {self.pool_size:g}", got=f"{self.size:g}"
-            )
+            less = f"less than the pool size, {self.pool_size:g}"
+            raise InvalidInput("size", expected=less, got=f"{self.size:g}")
 
     @property
     def listed(self) -> tuple[float, float]:
@@ -93,22 +92,16 @@ class Budget(Promise, tag="budget", frozen=True):
         others = evidence.require_others()
         rank = self.rank(len(others))
         if rank == 0:
-            needed = math.ceil(self.pool_size / self.size)
-            raise refuse(
-                self, level, evidence,
-                f"{len(others):,} unlabelled scores are too few to tell where {number(self.size)} of "
-                f"{number(self.pool_size)} end: bring {needed:,} or more.",
-            )  # fmt: skip
+            few = f"{len(others):,} unlabelled scores are too few to tell where {number(self.size)} of"
+            more = f"bring {math.ceil(self.pool_size / self.size):,} or more"
+            raise refuse(self, level, evidence, f"{few} {number(self.pool_size)} end: {more}.")
         edge = float(np.partition(others, len(others) - rank)[len(others) - rank])
         threshold = math.nextafter(edge, math.inf)  # the list is everyone strictly above: ties stay within it
         held = int(np.count_nonzero(evidence.good & (evidence.scores >= threshold)))
         if held == 0:
-            tied = np.count_nonzero(others > edge) < rank - 1
-            raise refuse(
-                self, level, evidence,
-                f"No qualified calibration row is on it, so nothing can be certified. "
-                f"{TIED if tied else ''}Ask for a longer list, or bring more rows.",
-            )  # fmt: skip
+            tied = TIED if np.count_nonzero(others > edge) < rank - 1 else ""
+            none = "No qualified calibration row is on it, so nothing can be certified."
+            raise refuse(self, level, evidence, f"{none} {tied}Ask for a longer list, or bring more rows.")
         proof = ListedBudget(len(others), rank, held, self.largest(evidence.rows, held, level))
         # as often as a new score lies there, by those that decided it
         share = float((np.count_nonzero(others >= threshold) + 1) / (len(others) + 1))
@@ -126,10 +119,9 @@ class ListedBudget(Proof, tag="budget", frozen=True):
     k: float
 
     def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
-        return (
-            f"the shortlist holds at least {number_down(self.k)} qualified candidates on average over pools "
-            f"of {number(cutoff.promised(Budget).pool_size)} candidates"
-        )
+        size = number(cutoff.promised(Budget).pool_size)
+        k = f"{number_down(self.k)} qualified candidates"
+        return f"the shortlist holds at least {k} on average over pools of {size} candidates"
 
     def of_the_rule(self, cutoff: Cutoff) -> tuple[str, ...]:
         promise = cutoff.promised(Budget)
@@ -141,10 +133,8 @@ class ListedBudget(Proof, tag="budget", frozen=True):
         return *phrases.ALL_ROWS, phrases.OTHER_SCORES, phrases.POOL_SIZE_KNOWN, size
 
     def evidence(self, cutoff: Cutoff) -> str:
-        return (
-            f"{counted(self.good, 'qualified calibration row')} above the {number(self.rank)}-th best of "
-            f"{counted(self.unlabelled, 'unlabelled score')}"
-        )
+        rows, of = counted(self.good, "qualified calibration row"), f"the {number(self.rank)}-th best of"
+        return f"{rows} above {of} {counted(self.unlabelled, 'unlabelled score')}"
 
     def check(self, cutoff: Cutoff) -> None:
         promise = cutoff.promised(Budget)
@@ -155,16 +145,15 @@ class ListedBudget(Proof, tag="budget", frozen=True):
 
     def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
         promise = cutoff.promised(Budget)
-        k = numerals.number(numerals.floored(self.k))
-        listed = policy.listed_per(cutoff)
+        k, listed = numerals.number(numerals.floored(self.k)), policy.listed_per(cutoff)
         length = promise.size if listed is None else listed[0]
         return phrases.of_listed(k, length, numerals.number(promise.pool_size))
 
     def shares_seen(self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen) -> tuple[ShareSeen, ...]:
         return found_share(self.k / cutoff.promised(Budget).pool_size, cutoff, policy, seen)
 
-    def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve:
+    def curve(self, cutoff: Cutoff, rows: RowColumns) -> PromiseCurve:
         size, alpha = cutoff.promised(Budget).pool_size, cutoff.level.alpha
-        return rows.drawn(
-            cutoff, self.k, lambda _, held: size * certified_rates(rows.rows, held, alpha, "exact")
+        return drawn(
+            cutoff, rows, self.k, lambda _, held: size * certified_rates(rows.rows, held, alpha, "exact")
         )

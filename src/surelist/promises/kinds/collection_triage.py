@@ -48,10 +48,8 @@ class AcceptedRejected(LabelledSample, tag="accepted-rejected", frozen=True):
         return "the draws of those labelled"
 
     def evidence(self, cutoff: Cutoff) -> str:
-        first = self.accepted.evidence(cutoff)
-        if self.rejected is None:
-            return f"{first}; nobody is rejected unseen"
-        return f"{first}; {self.rejected.evidence(cutoff)}"
+        unseen = "nobody is rejected unseen" if self.rejected is None else self.rejected.evidence(cutoff)
+        return f"{self.accepted.evidence(cutoff)}; {unseen}"
 
     def check(self, cutoff: Cutoff) -> None:
         super().check(cutoff)
@@ -77,7 +75,5 @@ class AcceptedRejected(LabelledSample, tag="accepted-rejected", frozen=True):
             return f"none of {of} is accepted; {looked} hold at least {kept} qualified"
         right = of_every(float(cutoff.target.right_share))
         holders = f"they and {looked}" if self.look else "they"
-        return (
-            f"at least {right} of the {count(listed)} accepted of {of} are qualified, and {holders} hold at "
-            f"least {kept} qualified"
-        )
+        accepted = f"at least {right} of the {count(listed)} accepted of {of} are qualified"
+        return f"{accepted}, and {holders} hold at least {kept} qualified"

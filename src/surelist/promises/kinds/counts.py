@@ -13,8 +13,6 @@ from contextlib import suppress
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from msgspec import Struct
-
 from surelist._files import Chance, hold
 from surelist.bounds.counts import first_crossing_counts
 from surelist.errors import InvalidInput, NotCertifiable, Shortfall
@@ -28,13 +26,6 @@ if TYPE_CHECKING:
     from surelist.promises.terms import Terms
 
 MOST_ROWS = 10**9
-
-
-class Largest(Struct, frozen=True):
-    """The most that some rows certify: a number per pool, or a share."""
-
-    k: float | None = None
-    share: float | None = None
 
 
 class CountPromise(Promise, frozen=True):
@@ -69,8 +60,8 @@ class CountPromise(Promise, frozen=True):
         """The share of qualified rows below which no number of rows would do."""
         raise NotImplementedError
 
-    def largest(self, rows: int, qualified: int, level: Level) -> Largest:
-        """The most that these rows certify."""
+    def largest(self, rows: int, qualified: int, level: Level) -> tuple[float | None, float | None]:
+        """The most that these rows certify: a number per pool, or a share."""
         raise NotImplementedError
 
     def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
@@ -95,7 +86,9 @@ class CountPromise(Promise, frozen=True):
         return phrases.ONE_LOOK
 
     def certify(self, evidence: Evidence, level: Level, most: float = math.inf) -> Certified:
-        return by_count(self, evidence, level)
+        """A threshold for each count that the rule asks for."""
+        steps = evidence.steps(required_of(self, evidence, level))
+        return Certified(steps, evidence.rows, evidence.qualified, Counts())
 
 
 def required_of(promise: CountPromise, evidence: Evidence, level: Level) -> tuple[Requirement, ...]:
@@ -106,11 +99,9 @@ def required_of(promise: CountPromise, evidence: Evidence, level: Level) -> tupl
     required = promise.requirements(rows, qualified, level)
     needed = max(each.count for each in required)
     if needed > qualified:
-        at = f"alpha={level.alpha:g}, rule={level.rule!r}"
-        later = "simultaneous" in promise.rules
-        raise too_few(
-            promise, level, rows, qualified, needed, at, group=evidence.group, simultaneous_rule=later
-        )
+        at, later = f"alpha={level.alpha:g}, rule={level.rule!r}", "simultaneous" in promise.rules
+        more = {"group": evidence.group, "simultaneous_rule": later}
+        raise too_few(promise, level, rows, qualified, needed, at, **more)
     return required
 
 
@@ -118,12 +109,12 @@ def too_few(
     promise: CountPromise, level: Level, rows: int, qualified: int, needed: int, at: str, **more: Any
 ) -> NotCertifiable:
     """The refusal of a count; ``at`` which level, in words."""
-    largest = promise.largest(rows, qualified, level)
+    k, share = promise.largest(rows, qualified, level)
     return NotCertifiable(
         Shortfall(
             target=f"{promise.describe()} ({at})", rows=rows, qualified_available=qualified,
             critical_count=needed, rows_needed=estimate_rows(promise, rows, qualified, level),
-            largest_k=largest.k, largest_share=largest.share, **more,
+            largest_k=k, largest_share=share, **more,
         )
     )  # fmt: skip
 
@@ -138,12 +129,6 @@ def counts_of(evidence: Mapping[str | None, Evidence], terms: Terms) -> dict[str
                 required = required_of(promise, evidence[name], level)
                 counts.setdefault(name, []).extend(each.count for each in required)
     return counts
-
-
-def by_count(promise: CountPromise, evidence: Evidence, level: Level) -> Certified:
-    """A threshold for each count that the rule asks for."""
-    steps = evidence.steps(required_of(promise, evidence, level))
-    return Certified(steps, evidence.rows, evidence.qualified, Counts())
 
 
 def estimate_rows(promise: CountPromise, rows: int, qualified: int, level: Level) -> int | None:
@@ -206,15 +191,12 @@ class Counts(Proof, tag="counts", frozen=True):
     def evidence(self, cutoff: Cutoff) -> str:
         first = cutoff.steps[0]
         of = f"of {cutoff.qualified:,} qualified calibration rows (of {cutoff.rows:,})"
-        if first.reached is None:
-            return f"at least {first.critical_count:,} {of} score at or above it, as many as needed"
-        if first.reached == first.critical_count:
-            return f"{first.critical_count:,} {of} score at or above it, as many as needed"
+        if first.reached in (None, first.critical_count):
+            least = "at least " if first.reached is None else ""
+            return f"{least}{first.critical_count:,} {of} score at or above it, as many as needed"
         if first.tie_break is not None:
-            return (
-                f"{first.reached:,} {of} score at or above it; ties at it were broken so that at least "
-                f"{first.critical_count:,} count, as many as needed"
-            )
+            counted = f"ties at it were broken so that at least {first.critical_count:,} count"
+            return f"{first.reached:,} {of} score at or above it; {counted}, as many as needed"
         return f"{first.reached:,} {of} score at or above it, and {first.critical_count:,} were needed"
 
     def check(self, cutoff: Cutoff) -> None:
@@ -225,10 +207,8 @@ class Counts(Proof, tag="counts", frozen=True):
             if not promise.is_enough(step, *rows):
                 needed = promise.count_at(step.pool_size, *rows)
                 claimed = f"critical count {step.critical_count}"
-                hold(
-                    needed <= step.critical_count,
-                    f"{claimed} is less than the {needed} that {cutoff.rows} rows need",
-                )
+                few = f"{claimed} is less than the {needed} that {cutoff.rows} rows need"
+                hold(needed <= step.critical_count, few)
         sizes = [(step.pool_size, -step.critical_count) for step in cutoff.steps]
         hold(sizes == sorted(set(sizes)), "its steps are out of order")
 
@@ -271,10 +251,8 @@ class Looks(Counts, tag="looks", frozen=True):
             "not depend on scores or labels; "
         )
         if self.audit_rate is None:
-            fixed += (
-                "every pool screened is in the evidence, and a review that has not come counts as not "
-                "qualified."
-            )
+            fixed += "every pool screened is in the evidence, and a review that has not come counts as not "
+            fixed += "qualified."
         else:
             fixed += (
                 "beside the calibration rows the evidence is candidates of every pool screened, each "

@@ -11,20 +11,21 @@ import numpy as np
 from msgspec.structs import replace
 
 from surelist import _check as check, _numerals as numerals, bounds
+from surelist._arrays import Floats, Ints
 from surelist.bounds.collection import block_rate_count
 from surelist.errors import InvalidInput
 from surelist.promises import phrases
 from surelist.promises.conditions import BESIDE, EVERY, LABELLED, SEVERAL, Proved, from_rows
-from surelist.promises.curve import CurveRows, PromiseCurve, certified_rates
+from surelist.promises.curve import PromiseCurve, certified_rates, drawn
 from surelist.promises.judging import RowsSeen, ShareSeen
-from surelist.promises.kinds.counts import Largest, RatePromise, by_count
+from surelist.promises.kinds.counts import RatePromise
 from surelist.promises.options import POOL_SIZE, K
 from surelist.promises.phrases import counted, qualified
 from surelist.promises.promise import BlockNeed, Level, PageChoice, Watched
 from surelist.promises.state import Certificate, Certified, Cutoff, ExcessBound, Step
 
 if TYPE_CHECKING:
-    from surelist.promises.evidence import Evidence
+    from surelist.promises.evidence import Evidence, RowColumns
 
 
 ON_AVERAGE = (
@@ -114,21 +115,16 @@ class Expected(RatePromise, tag="expected", frozen=True):
         return f"at least {phrases.qualified(self.k)} on average in pools of {size}"
 
     def certify(self, evidence: Evidence, level: Level, most: float = math.inf) -> Certified:
-        if evidence.sampled is not None:
-            from surelist.promises.kinds.rate_proofs import certify_audited
+        if evidence.sampled is None and evidence.noise is None and evidence.others is None:
+            return super().certify(evidence, level, most)
+        from surelist.promises.kinds.rate_proofs import certify_audited, certify_chain, certify_rate
 
+        if evidence.sampled is not None:
             return certify_audited(evidence, self, level)
         if evidence.noise is not None:
-            from surelist.promises.kinds.rate_proofs import certify_rate
-
             return certify_rate(evidence, self, level)
-        if evidence.others is not None and evidence.alike:
-            from surelist.promises.kinds.rate_proofs import certify_chain
-
-            certified = certify_chain(evidence, self, level)
-            if certified is not None:
-                return certified
-        return by_count(self, evidence, level)
+        chain = certify_chain(evidence, self, level) if evidence.alike else None
+        return chain or super().certify(evidence, level, most)
 
     def count_at(self, pool_size: int, rows: int, qualified: int, level: Level) -> int:
         return bounds.critical_count(rows, self.rate, level.alpha, level.rule)
@@ -145,8 +141,8 @@ class Expected(RatePromise, tag="expected", frozen=True):
     def limit_rate(self, level: Level) -> float:
         return float(self.rate)
 
-    def largest(self, rows: int, qualified: int, level: Level) -> Largest:
-        return Largest(self.pool_size * bounds.largest_rate(rows, qualified, level.alpha, level.rule))
+    def largest(self, rows: int, qualified: int, level: Level) -> tuple[float, None]:
+        return self.pool_size * bounds.largest_rate(rows, qualified, level.alpha, level.rule), None
 
     def block_count(self, size: int, block: int, drawn: int, alpha: float, known: int = 0) -> int:
         return block_rate_count(size, block, drawn, self.rate, alpha)
@@ -190,11 +186,8 @@ class Expected(RatePromise, tag="expected", frozen=True):
         return sentences
 
     def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
-        k, per, listed = (
-            numerals.number(self.k, 10),
-            numerals.number(self.pool_size, 10),
-            policy.listed_per(cutoff),
-        )
+        k, per = numerals.number(self.k, 10), numerals.number(self.pool_size, 10)
+        listed = policy.listed_per(cutoff)
         if listed is not None and listed[0] >= self.k:
             per += "" if policy.group_of(cutoff) is None else " of the group"
             return phrases.of_listed(k, listed[0], per)
@@ -204,15 +197,14 @@ class Expected(RatePromise, tag="expected", frozen=True):
     def shares_seen(self, cutoff: Cutoff, policy: Certificate, seen: RowsSeen) -> tuple[ShareSeen, ...]:
         return found_share(float(self.rate), cutoff, policy, seen)
 
-    def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve | None:
+    def curve(self, cutoff: Cutoff, rows: RowColumns) -> PromiseCurve | None:
         if cutoff.group is None:
             return None  # the guarantee curve says it, for every target at once
-        level = cutoff.level
-        return rows.drawn(
-            cutoff,
-            float(self.k),
-            lambda _, held: self.pool_size * certified_rates(rows.rows, held, level.alpha, level.rule),
-        )
+
+        def certified(_: Ints, held: Ints) -> Floats:
+            return self.pool_size * certified_rates(rows.rows, held, cutoff.level.alpha, cutoff.level.rule)
+
+        return drawn(cutoff, rows, float(self.k), certified)
 
     def excess(self, cutoff: Cutoff) -> ExcessBound:
         """How far above k a list may lie: by Proposition 3 of the paper, and by the count alone."""
@@ -224,11 +216,10 @@ class Expected(RatePromise, tag="expected", frozen=True):
         dkw = bounds.critical_count(n, self.rate, alpha, "dkw")
         paper = bounds.excess_paper(n, self.pool_size, alpha) if reached <= dkw else None
         # the law of one count: after looking, the count at hand is one of many
-        fixed = cutoff.level.rule == "exact"
-        count = (
-            bounds.excess_count(n, reached, self.k, self.pool_size, alpha, untied=untied) if fixed else None
-        )
-        return ExcessBound(paper, count)
+        if cutoff.level.rule == "exact":
+            count = bounds.excess_count(n, reached, self.k, self.pool_size, alpha, untied=untied)
+            return ExcessBound(paper, count)
+        return ExcessBound(paper, None)
 
 
 def found_share(rate: float, cutoff: Cutoff, policy: Certificate, seen: RowsSeen) -> tuple[ShareSeen]:
@@ -291,22 +282,17 @@ def equal_opportunity(
     if not qualified.any():
         raise InvalidInput("labels", expected="at least one qualified row", got="none")
     if not isinstance(pool_sizes, Mapping):
-        raise InvalidInput(
-            "pool_sizes",
-            expected="a mapping of group to the size of its pools",
-            got=repr(pool_sizes),
-            remedy="They have to be known, not estimated from rows.",
-        )
+        mapping = "a mapping of group to the size of its pools"
+        remedy = "They have to be known, not estimated from rows."
+        raise InvalidInput("pool_sizes", expected=mapping, got=repr(pool_sizes), remedy=remedy)
     keys = {check.group_name(key, "pool_sizes"): key for key in pool_sizes}
     sizes = {name: pool_sizes[key] for name, key in keys.items()}
     known, codes = np.unique(names, return_inverse=True)
     unseen = sorted(set(sizes) - set(known.tolist()))
     if unseen:
-        raise InvalidInput(
-            "pool_sizes",
-            f"group {unseen[0]!r} has no rows, so its share of the qualified is not known. Gather rows of "
-            "it, or let it be part of a larger group: merge_groups.",
-        )
+        no_rows = f"group {unseen[0]!r} has no rows, so its share of the qualified is not known."
+        way_out = "Gather rows of it, or let it be part of a larger group: merge_groups."
+        raise InvalidInput("pool_sizes", f"{no_rows} {way_out}")
     if sorted(sizes) != known.tolist():
         raise InvalidInput("pool_sizes", expected=f"the groups {known.tolist()}", got=f"{sorted(sizes)}")
     counts = np.bincount(codes, weights=qualified).astype(int)

@@ -62,11 +62,9 @@ class FalseShare(Promise, tag="false-share", frozen=True):
         above = count_at_least(evidence.scores[~evidence.good], ordered)
         listed = false_share_rank(above, evidence.rows, check.as_fraction(self.share, "share"))
         if listed == 0:
-            raise refuse(
-                self, level, evidence,
-                "No candidate of this pool scores high enough above the calibration rows that are not "
-                "qualified: the list would be empty. Allow a larger share, or bring more rows.",
-            )  # fmt: skip
+            few = "No candidate of this pool scores high enough above the calibration rows that are not"
+            more = "Allow a larger share, or bring more rows."
+            raise refuse(self, level, evidence, f"{few} qualified: the list would be empty. {more}")
         proof = ConformalList(len(pool), scores_fingerprint(pool), listed, int(above[listed - 1]))
         steps = (Step(0, listed, float(ordered[listed - 1])),)
         return Certified(steps, evidence.rows, evidence.qualified, proof)
@@ -94,11 +92,9 @@ class ConformalList(OfThisPool, tag="false-share", frozen=True):
     above: int
 
     def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
-        return (
-            f"of this pool's {number(self.pool)} candidates {number(self.listed)} are shortlisted by a "
-            "procedure whose false share, of those listed, is at most "
-            f"{percent(cutoff.promised(FalseShare).share)} on average"
-        )
+        listed = f"of this pool's {number(self.pool)} candidates {number(self.listed)} are shortlisted"
+        most = f"at most {percent(cutoff.promised(FalseShare).share)} on average"
+        return f"{listed} by a procedure whose false share, of those listed, is {most}"
 
     def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
         over = f"draws of the {counted(cutoff.rows, 'calibration row')} and the pool together"

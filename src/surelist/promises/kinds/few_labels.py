@@ -113,9 +113,8 @@ class BlockSample(LabelledSample, tag="block-sample", frozen=True):
 
     def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
         if cutoff.target.about is About.COLLECTION:
-            return (
-                f"of {self.these} the shortlist holds at least {number(cutoff.promised(AtLeast).k)} qualified"
-            )
+            k = number(cutoff.promised(AtLeast).k)
+            return f"of {self.these} the shortlist holds at least {k} qualified"
         whose = "the shortlist" if self.group is None else f"for group {self.group!r} the shortlist"
         return cutoff.promised(CountPromise).claimed(whose, by_group=self.group is not None)
 
@@ -128,21 +127,14 @@ class BlockSample(LabelledSample, tag="block-sample", frozen=True):
         return f"wrong with probability at most {alpha} over the draw of {drawn}"
 
     def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
-        return (
-            *ABOUT[cutoff.target.about],
-            MISSING_COUNTS,
-            alpha_bounds(policy.alpha),
-            DRAWN_ONCE,
-            FIXED_BEFORE,
-        )
+        about, alpha = ABOUT[cutoff.target.about], alpha_bounds(policy.alpha)
+        return *about, MISSING_COUNTS, alpha, DRAWN_ONCE, FIXED_BEFORE
 
     def evidence(self, cutoff: Cutoff) -> str:
         pilot = f", with {counted(self.known, 'qualified row')} of the pilot" if self.known else ""
         part = f" of {self.size:,} set aside" if self.stage == "pilot" and self.size < self.collection else ""
-        return (
-            f"{self.count:,} qualified are needed among {self.drawn:,} labelled of the best {self.block:,} "
-            f"candidates{part}, at {percent(self.alpha)}{pilot}"
-        )
+        best = f"{self.drawn:,} labelled of the best {self.block:,} candidates{part}"
+        return f"{self.count:,} qualified are needed among {best}, at {percent(self.alpha)}{pilot}"
 
     def check(self, cutoff: Cutoff) -> None:
         super().check(cutoff)
@@ -176,10 +168,8 @@ class KeptSample(LabelledSample, frozen=True):
     missing = EVERY_LABEL
 
     def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
-        return (
-            f"the shortlist, with everyone labelled qualified on it, keeps at least "
-            f"{percent(float(cutoff.target.kept_share))} of all qualified of {self.these}"
-        )
+        kept = f"{percent(float(cutoff.target.kept_share))} of all qualified of {self.these}"
+        return f"the shortlist, with everyone labelled qualified on it, keeps at least {kept}"
 
     def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
         keeps, of = of_every(float(cutoff.target.kept_share)), count(self.collection)
@@ -199,10 +189,8 @@ class ControlSample(KeptSample, tag="control-sample", frozen=True):
     looks: tuple[Look, ...] = ()
 
     def evidence(self, cutoff: Cutoff) -> str:
-        return (
-            f"{self.dropped:,} of the {self.relevant:,} qualified among {self.drawn:,} candidates drawn at "
-            "random lie below it"
-        )
+        among = f"{self.drawn:,} candidates drawn at random"
+        return f"{self.dropped:,} of the {self.relevant:,} qualified among {among} lie below it"
 
     def check(self, cutoff: Cutoff) -> None:
         super().check(cutoff)
@@ -213,9 +201,8 @@ class ControlSample(KeptSample, tag="control-sample", frozen=True):
         hold(rows == sorted(set(rows)), "the parts of its sample are impossible")
         hold(all(0 <= each <= self.relevant for each in least), "it went on with fewer than it may")
         share, alpha = cutoff.target.kept_share, cutoff.level.alpha
-        allowed = control_rule(self.collection, self.drawn, share, alpha, looks=self.looks).drops[
-            self.relevant
-        ]
+        rule = control_rule(self.collection, self.drawn, share, alpha, looks=self.looks)
+        allowed = rule.drops[self.relevant]
         hold(0 <= self.dropped <= allowed, f"{self.dropped} dropped, where {allowed} are allowed")
 
 
@@ -240,11 +227,9 @@ class TwoDraws(KeptSample, tag="two-draws", frozen=True):
         return "the draws of those labelled"
 
     def evidence(self, cutoff: Cutoff) -> str:
-        return (
-            f"{self.hits_top:,} of {self.drawn_top:,} drawn from the best {self.top:,} are qualified, and "
-            f"{self.hits:,} of {self.drawn:,} drawn from the lowest {self.collection - self.begin:,}, of "
-            f"whom {self.dropped:,} lie below it"
-        )
+        best = f"{self.hits_top:,} of {self.drawn_top:,} drawn from the best {self.top:,} are qualified"
+        low = f"{self.hits:,} of {self.drawn:,} drawn from the lowest {self.collection - self.begin:,}"
+        return f"{best}, and {low}, of whom {self.dropped:,} lie below it"
 
     def check(self, cutoff: Cutoff) -> None:
         super().check(cutoff)
@@ -299,11 +284,10 @@ class PrefixSample(LabelledSample, tag="prefix-sample", frozen=True):
         pads = f", and {counted(self.pads, 'unseen one')}" if self.pads else ""
         if not self.prefix:
             return f"the list is the {counted(self.found, 'candidate')} labelled qualified{pads}"
-        return (
-            f"drawn at random from the best {self.prefix:,}: {self.drawn:,}, {self.failed:,} of them not "
-            f"qualified or without a label, which passes at {percent(self.alpha)}; since then taken off "
-            f"the list: {self.dropped:,}, added as labelled qualified: {self.found:,}{pads}"
-        )
+        drawn = f"drawn at random from the best {self.prefix:,}: {self.drawn:,}"
+        failed = f"{self.failed:,} of them not qualified or without a label"
+        off = f"since then taken off the list: {self.dropped:,}, added as labelled qualified: {self.found:,}"
+        return f"{drawn}, {failed}, which passes at {percent(self.alpha)}; {off}{pads}"
 
     def check(self, cutoff: Cutoff) -> None:
         super().check(cutoff)

@@ -21,8 +21,8 @@ from surelist.errors import InvalidInput, NotCertifiable
 from surelist.filters import ranks_within
 from surelist.promises import phrases
 from surelist.promises.conditions import BY_GROUP, COMMON, DROPPED, SEVERAL, Proved
-from surelist.promises.curve import CurveRows, PromiseCurve, count_at_least, list_thresholds
-from surelist.promises.evidence import Evidence, PoolRows
+from surelist.promises.curve import PromiseCurve, count_at_least, curve_of, list_thresholds
+from surelist.promises.evidence import Evidence, PoolRows, RowColumns
 from surelist.promises.options import SHARE, K, ListedBy, Option, WholeShare
 from surelist.promises.phrases import common_conditions, counted, number, percent, qualified
 from surelist.promises.promise import About, Level, Needs, PageChoice, Promise, Proof
@@ -177,20 +177,15 @@ class NextPool(Promise, tag="next-pool", kw_only=True, frozen=True):
     def _refusal(self, evidence: Evidence, level: Level, pools: int, rank: int, short: int) -> NotCertifiable:
         labelled = counted(pools, "labelled pool")
         if rank == 0:
-            most = next(g for g in range(pools + 1, 10**7) if allowed_rank(g, level) > 0)
-            reason = (
-                f"There are {labelled}, and this alpha needs {number(most)}: label more, or allow a larger "
-                "alpha."
-            )
+            enough = next(g for g in range(pools + 1, 10**7) if allowed_rank(g, level) > 0)
+            needs = f"There are {labelled}, and this alpha needs {number(enough)}"
+            reason = f"{needs}: label more, or allow a larger alpha."
         elif short >= rank:
-            reason = (
-                f"{number(short)} of {labelled} do not reach it even with everyone listed, and at most "
-                f"{number(rank - 1)} may: ask for less, or allow a larger alpha."
-            )
+            most = f"{number(short)} of {labelled} do not reach it even with everyone listed, and at most"
+            reason = f"{most} {number(rank - 1)} may: ask for less, or allow a larger alpha."
         else:
-            reason = (
-                f"None of {labelled} has a qualified candidate, so no score says where the list should end."
-            )
+            none = f"None of {labelled} has a qualified candidate"
+            reason = f"{none}, so no score says where the list should end."
         return refuse(self, level, evidence, reason, count=rank)
 
 
@@ -230,10 +225,9 @@ class PoolRank(Proof, tag="next-pool", frozen=True):
         return (*conditions, ON_AVERAGE_OVER_POOLS) if exact else conditions
 
     def evidence(self, cutoff: Cutoff) -> str:
-        return (
-            f"of {counted(self.pools, 'labelled pool')}, {number(self.rank - 1)} may lie below the threshold "
-            f"at this alpha; {number(self.short)} never reach the target"
-        )
+        below = f"{number(self.rank - 1)} may lie below the threshold at this alpha"
+        short = f"{number(self.short)} never reach the target"
+        return f"of {counted(self.pools, 'labelled pool')}, {below}; {short}"
 
     def check(self, cutoff: Cutoff) -> None:
         limit = cutoff.steps[0].threshold
@@ -251,7 +245,7 @@ class PoolRank(Proof, tag="next-pool", frozen=True):
         # as many new pools below the rank-th of the calibration pools, all of them exchangeable
         return 1.0 - bounds.pool_tail(self.pools, missed, len(sizes), self.rank)
 
-    def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve | None:
+    def curve(self, cutoff: Cutoff, rows: RowColumns) -> PromiseCurve | None:
         """At each threshold what all labelled pools reach, but for as many as the rule lets fall short."""
         if rows.pools is None:
             return None
@@ -272,4 +266,4 @@ class PoolRank(Proof, tag="next-pool", frozen=True):
         on_list = float(np.count_nonzero(scores >= cutoff.steps[0].threshold)) / pools
         promised = float((promise.recall or promise.k) or 0)
         numbers = (listed, np.asarray(values), thresholds, (on_list, promised))
-        return rows.curve(cutoff, len(scores) / pools, *numbers)
+        return curve_of(cutoff, len(scores) / pools, *numbers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from msgspec.structs import replace
@@ -18,12 +18,15 @@ from surelist.bounds.looking_back import short_pools
 from surelist.errors import InvalidInput
 from surelist.promises import phrases
 from surelist.promises.conditions import BESIDE, EVERY, LABELLED, SEVERAL, Proved, from_rows, joint_alpha
-from surelist.promises.curve import CurveRows, PromiseCurve
-from surelist.promises.kinds.counts import CountPromise, Largest
+from surelist.promises.curve import PromiseCurve, drawn
+from surelist.promises.kinds.counts import CountPromise
 from surelist.promises.options import POOL_SIZE, K
 from surelist.promises.phrases import percent, qualified
 from surelist.promises.promise import About, BlockNeed, Level, PageChoice, Promise, Watched
 from surelist.promises.state import Certificate, Cutoff, Requirement, Step
+
+if TYPE_CHECKING:
+    from surelist.promises.evidence import RowColumns
 
 MOST_K = 60  # numbers per pool that a curve tries
 BESIDE_SHARES = (0.5, 0.75, 0.25, 0.1, 0.02)  # of alpha, that promises beside it may have
@@ -219,14 +222,14 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
         # what is promised, all groups and scores together
         return (Watched(1 - check.as_fraction(policy.pool_alpha, "alpha"), self.k, self.sizes[0]),)
 
-    def largest(self, rows: int, qualified: int, level: Level) -> Largest:
+    def largest(self, rows: int, qualified: int, level: Level) -> tuple[float, None]:
         """For the smallest pool; 0 where none."""
         size = self.sizes[0]
-        numbers = range(1, size + 1)
-        enough = bisect_right(
-            numbers, qualified, key=lambda k: replace(self, k=k).count_at(size, rows, 0, level)
-        )
-        return Largest(float(enough))
+
+        def count(k: int) -> int:
+            return replace(self, k=k).count_at(size, rows, 0, level)
+
+        return float(bisect_right(range(1, size + 1), qualified, key=count)), None
 
     def needed(self, available: Ints) -> Ints:
         return np.full(len(available), self.k)
@@ -236,7 +239,7 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
         fewest = min(step.critical_count for step in cutoff.steps)
         return short_pools(cutoff.rows, fewest, self.k, int(sizes.min()), len(sizes), missed)
 
-    def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve:
+    def curve(self, cutoff: Cutoff, rows: RowColumns) -> PromiseCurve:
         """The largest of some numbers that each count certifies for the smallest pool."""
 
         def certified(_: Ints, held: Ints) -> Floats:
@@ -247,7 +250,7 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
             numbers: Floats = np.asarray([0, *tried], dtype=np.float64)
             return numbers[np.searchsorted(needed, held, side="right")]
 
-        return rows.drawn(cutoff, float(self.k), certified)
+        return drawn(cutoff, rows, float(self.k), certified)
 
     def claimed(self, whose: str, by_group: bool) -> str:
         of_group = " of the group" if by_group else ""
@@ -262,27 +265,20 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
         if policy.group_split == "sidak":
             parts = (level.calibration_alpha, level.pool_alpha)
             joint = [joint_alpha(each, len(policy.cutoffs)) for each in parts]
-            both = [percent(joint[0] * policy.chosen_of), percent(joint[1])]
-            return (
-                f"wrong with probability at most {alpha}, and with at most {both[0]} over the draw of "
-                f"{rows}, {both[1]} over the pool"
-            )
+            most = f"at most {percent(joint[0] * policy.chosen_of)} over the draw of {rows}"
+            over = f"{most}, {percent(joint[1])} over the pool"
+            return f"wrong with probability at most {alpha}, and with {over}"
         if policy.grouped:
-            share = level.calibration_share
-            return (
-                f"wrong with probability at most {alpha}, {percent(share)} of which is over the draw of "
-                f"{rows} and {percent(1 - share)} over the pool"
-            )
+            share, rest = percent(level.calibration_share), percent(1 - level.calibration_share)
+            over = f"{share} of which is over the draw of {rows} and {rest} over the pool"
+            return f"wrong with probability at most {alpha}, {over}"
         return phrases.right_for_each_pool(*policy.two_levels, f"the draw of {rows}")
 
     def count_conditions(self, policy: Certificate) -> list[str]:
         if policy.rule != "exact":
             return [phrases.ANY_SIZE]
-        return [
-            phrases.ANY_SIZE,
-            f"The failure rate is an average over calibration samples: for {_often_above(policy)}. "
-            'The rule "pac" bounds it for this sample.',
-        ]
+        average = f"The failure rate is an average over calibration samples: for {_often_above(policy)}."
+        return [phrases.ANY_SIZE, f'{average} The rule "pac" bounds it for this sample.']
 
     def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
         group = policy.group_of(cutoff)
@@ -309,15 +305,8 @@ def _often_above(policy: Certificate) -> str:
     ends = [min(1.0, policy.chosen_of * share) for share in (min(shares), max(shares))]
     low, high = (f"{100 * share:.0f}%" for share in ends)
     # a list is longer than its count says where scores are tied, or where it serves other promises too
-    longer = (
-        policy.common
-        or policy.several
-        or any(
-            step.tie_break is None and (step.reached or 0) > step.critical_count
-            for cutoff in policy.cutoffs
-            for step in cutoff.steps
-        )
-    )
+    tied = any(step.tied for cutoff in policy.cutoffs for step in cutoff.steps)
+    longer = policy.common or policy.several or tied
     exactly = policy.chosen_of == 1 and not longer
     often = f"{'about' if exactly else 'at most about'} {low if low == high else f'{low} to {high}'}"
     whose, bound = (" of a group", "its share of alpha") if policy.grouped else ("", "alpha")

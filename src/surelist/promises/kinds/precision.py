@@ -23,8 +23,8 @@ from surelist.bounds.precision import chances, passing
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.promises import phrases
 from surelist.promises.conditions import BESIDE, SEVERAL, Proved
-from surelist.promises.curve import CurveRows, PromiseCurve, count_at_least
-from surelist.promises.evidence import Evidence
+from surelist.promises.curve import PromiseCurve, count_at_least, drawn
+from surelist.promises.evidence import Evidence, RowColumns
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.options import SHARE, share_option
 from surelist.promises.phrases import counted, percent
@@ -114,9 +114,8 @@ class Precision(Promise, tag="precision", frozen=True):
 
     def of_collection(self) -> Precision:
         if self.start is not None:
-            raise InvalidInput(
-                "start", "a labelling's own pilot chooses the first list tested; leave it out."
-            )
+            chosen = "a labelling's own pilot chooses the first list tested; leave it out."
+            raise InvalidInput("start", chosen)
         return self
 
     def widened(self, within: float) -> Precision:
@@ -156,11 +155,9 @@ class Precision(Promise, tag="precision", frozen=True):
     def _refusal(self, evidence: Evidence, level: Level, first: float, most: float) -> NotCertifiable:
         listed, reach = evidence.scores >= first, float(np.mean(evidence.other_scores >= first))
         held, of = int(np.count_nonzero(evidence.good & listed)), int(np.count_nonzero(listed))
-        reason = (
-            f"The first list, {percent(reach)} of candidates, holds {held:,} qualified of {of:,} "
-            f"calibration rows, which is not enough to be sure of {percent(self.share)}: start where the "
-            "list is surer, ask for a smaller share, or bring more rows."
-        )
+        first = f"The first list, {percent(reach)} of candidates, holds {held:,} qualified of {of:,}"
+        few = f"calibration rows, which is not enough to be sure of {percent(self.share)}: start where"
+        reason = f"{first} {few} the list is surer, ask for a smaller share, or bring more rows."
         if most < math.inf:
             reason = "No list that is long enough for the other promise passed: ask for less of one of them."
         return refuse(self, level, evidence, reason)
@@ -237,10 +234,9 @@ class FixedSequence(Proof, tag="fixed-sequence", frozen=True):
         return *phrases.ALL_ROWS, phrases.OTHER_SCORES, plan, long_run
 
     def evidence(self, cutoff: Cutoff) -> str:
-        return (
-            f"{phrases.number(self.good)} of {counted(self.listed, 'calibration row')} on the list are "
-            f"qualified; {counted(self.steps, 'list')} in a row passed, from the shortest on"
-        )
+        held = f"{phrases.number(self.good)} of {counted(self.listed, 'calibration row')} on the list"
+        passed = f"{counted(self.steps, 'list')} in a row passed, from the shortest on"
+        return f"{held} are qualified; {passed}"
 
     def check(self, cutoff: Cutoff) -> None:
         promise = cutoff.promised(Precision)
@@ -253,11 +249,11 @@ class FixedSequence(Proof, tag="fixed-sequence", frozen=True):
         fits = _parts(chance, cutoff.level.alpha, self.starts) == self.parts
         hold(fits and chance <= safe(cutoff.level.alpha), "its list does not pass")
 
-    def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve:
+    def curve(self, cutoff: Cutoff, rows: RowColumns) -> PromiseCurve:
         alpha = cutoff.level.alpha * self.parts / self.starts
 
         def certified(listed: Ints, held: Ints) -> Floats:
             pairs = zip(listed.tolist(), held.tolist(), strict=True)
             return np.asarray([bounds.largest_rate(of, n, alpha) if of else 0.0 for of, n in pairs])
 
-        return rows.drawn(cutoff, cutoff.promised(Precision).share, certified)
+        return drawn(cutoff, rows, cutoff.promised(Precision).share, certified)

@@ -55,10 +55,8 @@ class RankChain(Proof, tag="rank-chain", frozen=True):
 
     def evidence(self, cutoff: Cutoff) -> str:
         where = "all" if self.at == 0 else f"the best {number(self.blocks[self.at - 1].size)} scores'"
-        return (
-            f"{number(self.count)} qualified of {where} {counted(self.inside, 'calibration row')} are "
-            f"needed; the level is bounded by {self.level:.4g}"
-        )
+        of = f"{where} {counted(self.inside, 'calibration row')}"
+        return f"{number(self.count)} qualified of {of} are needed; the level is bounded by {self.level:.4g}"
 
     def check(self, cutoff: Cutoff) -> None:
         rate, rows, qualified = cutoff.promised(RatePromise).rate, cutoff.rows, cutoff.qualified
@@ -67,9 +65,8 @@ class RankChain(Proof, tag="rank-chain", frozen=True):
         hold(needed <= self.count <= qualified, "too few qualified rows")
         sizes = [self.unlabelled, *(each.size for each in self.blocks)]
         hold(sizes == sorted(set(sizes), reverse=True) and sizes[-1] > 0, "its blocks are out of order")
-        hold(
-            all(each.slope >= 0 for each in self.blocks) and self.first > 0, "a count falls as rows are added"
-        )
+        rising = all(each.slope >= 0 for each in self.blocks) and self.first > 0
+        hold(rising, "a count falls as rows are added")
         bound = chain_level(rows, self.unlabelled, rate, self.first, self.blocks)
         hold(bound <= cutoff.level.alpha, f"the level of its counts is {bound:.4g}, above alpha")
 
@@ -140,15 +137,12 @@ class Audited(Proof, tag="audited", frozen=True):
         return phrases.ROWS_ALIKE, phrases.POOL_SIZE_KNOWN, labelled, every
 
     def evidence(self, cutoff: Cutoff) -> str:
+        above, edge = number(self.above), number(self.edge)
         if self.needed == 0:
-            return (
-                f"{number(self.enough)} qualified rows at or above the threshold, all of whose labels are "
-                f"known, of {number(self.above)} at or above {number(self.edge)}"
-            )
-        return (
-            f"{number(self.above)} qualified rows at or above {number(self.edge)}, and {number(self.needed)} "
-            f"audited ones below it, of {number(self.available)}"
-        )
+            known = f"{number(self.enough)} qualified rows at or above the threshold, all of whose labels"
+            return f"{known} are known, of {above} at or above {edge}"
+        audited = f"{number(self.needed)} audited ones below it, of {number(self.available)}"
+        return f"{above} qualified rows at or above {edge}, and {audited}"
 
     def check(self, cutoff: Cutoff) -> None:
         rate, alpha = cutoff.promised(RatePromise).rate, cutoff.level.alpha
@@ -176,21 +170,17 @@ def certify_audited(evidence: Evidence, target: RatePromise, level: Level) -> Ce
     needed = audit_count(rows, above, target.rate, audit_rate, level.alpha)
     if needed > available:
         many = f"{needed:,}" if needed <= rows else f"more than the {rows:,} rows there are, as"
-        raise refuse(
-            target, level, evidence,
-            f"{above:,} qualified rows at or above {edge:g} ask for {many} audited "
-            f"qualified rows below it, and there are {available:,}: audit more rows, or ask for less.",
-            count=needed,
-        )  # fmt: skip
+        asked = f"{above:,} qualified rows at or above {edge:g} ask for {many} audited qualified rows below"
+        reason = f"{asked} it, and there are {available:,}: audit more rows, or ask for less."
+        raise refuse(target, level, evidence, reason, count=needed)
     enough = edge_count(rows, target.rate, audit_rate, level.alpha)
     if needed == 0:  # every label above the edge is known: no audited row decides
         known = scores[good & top]
         threshold = float(np.partition(known, above - enough)[above - enough])
     else:
         threshold = float(np.partition(below, available - needed)[available - needed])
-    proof = Audited(
-        edge, float(sampled.probability), above, enough, needed, available, int(np.count_nonzero(~drawn))
-    )
+    unlabelled = int(np.count_nonzero(~drawn))
+    proof = Audited(edge, float(sampled.probability), above, enough, needed, available, unlabelled)
     count = above + needed if needed else enough
     return Certified((Step(0, count, threshold),), rows, above + available, proof)
 
@@ -222,11 +212,9 @@ class Noisy(Counts, frozen=True):
         return (*super().conditions(cutoff, policy), noise)
 
     def evidence(self, cutoff: Cutoff) -> str:
-        count = cutoff.steps[0].critical_count
-        return (
-            f"{counted(count, 'row')} of {number(cutoff.qualified)} labelled qualified (of "
-            f"{number(cutoff.rows)}) score at or above it, as many as needed with labels that may be wrong"
-        )
+        count, of = counted(cutoff.steps[0].critical_count, "row"), number(cutoff.qualified)
+        rows = f"{count} of {of} labelled qualified (of {number(cutoff.rows)})"
+        return f"{rows} score at or above it, as many as needed with labels that may be wrong"
 
 
 class NoisyRate(Noisy, tag="noisy-rate", frozen=True):
@@ -272,34 +260,27 @@ def certify_rate(evidence: Evidence, target: RatePromise, level: Level) -> Certi
     noise = evidence.noise
     assert noise is not None
     if noise.longest is None:
-        raise InvalidInput(
-            "longest",
-            f"with labels that may be wrong {type(target).__name__} needs the largest share of candidates "
-            f"that may be listed, fixed beforehand; give {option('longest')}, e.g. 0.3.",
-        )
+        needs = f"with labels that may be wrong {type(target).__name__} needs the largest share of candidates"
+        give = f"that may be listed, fixed beforehand; give {option('longest')}, e.g. 0.3."
+        raise InvalidInput("longest", f"{needs} {give}")
     gamma = spent(level.alpha, noise.false_positive)
     others = evidence.require_others()
     rank, edge = 0, -math.inf
     if gamma:
         rank = edge_rank(len(others), noise.longest, gamma)
         if rank == 0:
-            raise refuse(
-                target, level, evidence,
-                f"{len(others):,} unlabelled scores are too few to show which lists have at most "
-                f"{percent(noise.longest)} of candidates: give more of them.",
-            )  # fmt: skip
+            few = f"{len(others):,} unlabelled scores are too few to show which lists have at most"
+            reason = f"{few} {percent(noise.longest)} of candidates: give more of them."
+            raise refuse(target, level, evidence, reason)
         edge = float(np.nextafter(np.partition(others, len(others) - rank)[len(others) - rank], math.inf))
     rate = labelled_rate(target.rate, noise.false_positive, noise.longest)
     count = bounds.critical_count(evidence.rows, rate, level.alpha - gamma)
     listed = int(np.count_nonzero(evidence.good & (evidence.scores >= edge)))
     if count > listed:
-        raise refuse(
-            target, level, evidence,
-            f"with labels that may be wrong {count:,} rows labelled qualified are needed on a list of at "
-            f"most {percent(noise.longest)} of candidates, and there are {listed:,}: gather more rows, or "
-            "ask for less.",
-            count=count,
-        )  # fmt: skip
+        needed = f"with labels that may be wrong {count:,} rows labelled qualified are needed on a list of at"
+        there = f"most {percent(noise.longest)} of candidates, and there are {listed:,}"
+        reason = f"{needed} {there}: gather more rows, or ask for less."
+        raise refuse(target, level, evidence, reason, count=count)
     steps = evidence.steps((Requirement(0, count),))
     proof = NoisyRate(
         float(noise.false_positive), float(noise.false_negative), float(noise.longest), len(others), rank,
@@ -313,18 +294,14 @@ def certify_share(evidence: Evidence, target: CountPromise, level: Level) -> Cer
     noise = evidence.noise
     assert noise is not None
     if noise.longest is not None:
-        raise InvalidInput(
-            "longest", f"goes with Expected; {type(target).__name__} needs none. Leave it out."
-        )
+        needless = f"goes with Expected; {type(target).__name__} needs none. Leave it out."
+        raise InvalidInput("longest", needless)
     proof = NoisyShare(float(noise.false_positive), float(noise.false_negative))
     count = _needed_of_share(target, evidence.rows, evidence.qualified, proof, level)
     if count is None or count > evidence.qualified:
-        raise refuse(
-            target, level, evidence,
-            f"{evidence.qualified:,} rows labelled qualified are too few where labels may be wrong that "
-            "often: gather more rows, or ask for less.",
-            count=count or 0,
-        )  # fmt: skip
+        few = f"{evidence.qualified:,} rows labelled qualified are too few where labels may be wrong that"
+        reason = f"{few} often: gather more rows, or ask for less."
+        raise refuse(target, level, evidence, reason, count=count or 0)
     return Certified(evidence.steps((Requirement(0, count),)), evidence.rows, evidence.qualified, proof)
 
 

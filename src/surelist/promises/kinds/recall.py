@@ -13,16 +13,16 @@ from surelist import _check as check, bounds
 from surelist._numerals import about, number, of_every
 from surelist.promises import phrases
 from surelist.promises.conditions import BESIDE, SEVERAL, Proved, from_rows
-from surelist.promises.curve import CurveRows, PromiseCurve, certified_rates
+from surelist.promises.curve import PromiseCurve, certified_rates, drawn
 from surelist.promises.judging import RowsSeen, ShareSeen
-from surelist.promises.kinds.counts import MOST_ROWS, CountPromise, Largest
+from surelist.promises.kinds.counts import MOST_ROWS, CountPromise
 from surelist.promises.options import SHARE
 from surelist.promises.phrases import percent
 from surelist.promises.promise import Level, PageChoice, Watched
 from surelist.promises.state import Certificate, Certified, Cutoff, Step
 
 if TYPE_CHECKING:
-    from surelist.promises.evidence import Evidence
+    from surelist.promises.evidence import Evidence, RowColumns
 
 WHOLE_POPULATION = (
     "The share is that of the whole population; in a single pool the share kept may lie below it, "
@@ -122,9 +122,8 @@ class Recall(CountPromise, tag="recall", frozen=True):
     def limit_rate(self, level: Level) -> float:
         return 0.0
 
-    def largest(self, rows: int, qualified: int, level: Level) -> Largest:
-        share = bounds.largest_rate(qualified, qualified, level.alpha) if qualified else 0.0
-        return Largest(share=share)
+    def largest(self, rows: int, qualified: int, level: Level) -> tuple[None, float]:
+        return None, bounds.largest_rate(qualified, qualified, level.alpha) if qualified else 0.0
 
     @property
     def kept_share(self) -> Fraction:
@@ -158,9 +157,9 @@ class Recall(CountPromise, tag="recall", frozen=True):
         words, nobody = f"of the qualified{whose} are listed", "none of the rows is qualified"
         return (ShareSeen(seen.listed & seen.good, seen.good, self.share, words, nobody),)
 
-    def curve(self, cutoff: Cutoff, rows: CurveRows) -> PromiseCurve:
+    def curve(self, cutoff: Cutoff, rows: RowColumns) -> PromiseCurve:
         qualified = int(np.count_nonzero(rows.good))
         alpha = cutoff.level.alpha
-        return rows.drawn(
-            cutoff, self.share, lambda _, held: certified_rates(qualified, held, alpha, "exact")
+        return drawn(
+            cutoff, rows, self.share, lambda _, held: certified_rates(qualified, held, alpha, "exact")
         )

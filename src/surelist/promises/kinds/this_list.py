@@ -79,17 +79,13 @@ class ThisList(Promise, tag="this-list", frozen=True):
         pool = evidence.require_others()
         ordered = np.sort(pool)[::-1]
         if self.size > len(pool):
-            raise InvalidInput(
-                "size", f"expected at most the {len(pool):,} candidates of the pool, got {self.size}."
-            )
+            most = f"at most the {len(pool):,} candidates of the pool"
+            raise InvalidInput("size", f"expected {most}, got {self.size}.")
         edge = float(ordered[self.size]) if self.size < len(pool) else -math.inf
         if ordered[self.size - 1] == edge:
-            raise InvalidInput(
-                "size",
-                f"candidate {self.size:,} and the next one score alike, {edge:.10g}, so the list is not "
-                "defined. Add a random number that breaks ties, smaller than any difference of scores, to "
-                "rows and pool alike.",
-            )
+            alike = f"candidate {self.size:,} and the next one score alike, {edge:.10g}"
+            ties = "Add a random number that breaks ties, smaller than any difference of scores, to rows"
+            raise InvalidInput("size", f"{alike}, so the list is not defined. {ties} and pool alike.")
         above = evidence.scores > edge
         rows, wrong = int(np.count_nonzero(above)), int(np.count_nonzero(above & ~evidence.good))
         held = self._held(rows, wrong, level)
@@ -125,10 +121,9 @@ class ListHeld(OfThisPool, tag="this-list", frozen=True):
     held: int
 
     def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
-        listed = (
-            f"of this pool's {number(self.pool)} candidates the best {number(cutoff.promised(ThisList).size)}"
-        )
-        return f"{listed} are shortlisted, and at least {qualified(self.held)} are among them"
+        best = f"of this pool's {number(self.pool)} candidates the best"
+        listed = f"{best} {number(cutoff.promised(ThisList).size)} are shortlisted"
+        return f"{listed}, and at least {qualified(self.held)} are among them"
 
     def wrong(self, cutoff: Cutoff, policy: Certificate) -> str:
         rows = counted(cutoff.rows, "calibration row")
@@ -215,9 +210,8 @@ class ListCurve(Struct, frozen=True, eq=False):
         at = int(np.searchsorted(self.list_size, check.as_count(size, "size")))
         if at == len(self.list_size) or self.list_size[at] != size:
             longest = f"from {self.list_size[0]:,} to {self.list_size[-1]:,}"
-            raise InvalidInput(
-                "size", f"expected a length {longest} that ties allow, got {size!r}; read list_size."
-            )
+            allowed = f"expected a length {longest} that ties allow"
+            raise InvalidInput("size", f"{allowed}, got {size!r}; read list_size.")
         return int(self.at_least[at]), int(self.at_most[at])
 
     def describe(self) -> str:

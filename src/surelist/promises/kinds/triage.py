@@ -120,9 +120,8 @@ class Triage(Promise, tag="triage", frozen=True):
 
     def __post_init__(self) -> None:
         if (self.reject is None) == (self.reject_recall is None):
-            raise InvalidInput(
-                "reject", f"expected exactly one of {option('reject')} and {option('reject_recall')}."
-            )
+            both = f"{option('reject')} and {option('reject_recall')}"
+            raise InvalidInput("reject", f"expected exactly one of {both}.")
         if self.middle is not None and self.reject is None:
             raise InvalidInput("middle", f"goes with {option('reject')}; a recall needs none.")
         super().__post_init__()
@@ -135,11 +134,10 @@ class Triage(Promise, tag="triage", frozen=True):
 
     def claim(self, cutoff: Cutoff, policy: Certificate) -> str:
         first = f"of those whom this policy accepts at least {percent(self.accept)} are qualified"
+        second = f"at least {percent(self.reject_recall or 0)} of all qualified candidates are not rejected"
         if self.reject is not None:
-            rejected = f"of those whom it rejects at least {percent(self.reject)} are not"
-            return f"{first}, and {rejected}, in the long run"
-        kept = percent(self.reject_recall or 0)
-        return f"{first}, and at least {kept} of all qualified candidates are not rejected, in the long run"
+            second = f"of those whom it rejects at least {percent(self.reject)} are not"
+        return f"{first}, and {second}, in the long run"
 
     def plainly(self, cutoff: Cutoff, policy: Certificate) -> str:
         listed = policy.listed_per(cutoff)
@@ -182,9 +180,8 @@ class Triage(Promise, tag="triage", frozen=True):
 
     def of_collection(self) -> Triage:
         if self.reject is not None:
-            raise InvalidInput(
-                "reject", "a labelling rejects with a recall of everyone else; ask for reject_recall instead."
-            )
+            way = "a labelling rejects with a recall of everyone else"
+            raise InvalidInput("reject", f"{way}; ask for reject_recall instead.")
         return self
 
     def certify(self, evidence: Evidence, level: Level, most: float = math.inf) -> Certified:
@@ -227,12 +224,10 @@ class Triage(Promise, tag="triage", frozen=True):
 
     def _refusal(self, evidence: Evidence, level: Level, accepting: bool) -> NotCertifiable:
         side, share = ("accept", self.accept) if accepting else ("reject", self.reject or self.reject_recall)
-        return refuse(
-            self, level, evidence,
-            f"Of {counted(evidence.rows, 'calibration row')}, {evidence.qualified:,} are qualified, and no "
-            f"list to {side} could be certified for {percent(share or 0)}: ask for a smaller share, or bring "
-            "more rows.",
-        )  # fmt: skip
+        rows = f"Of {counted(evidence.rows, 'calibration row')}, {evidence.qualified:,} are qualified"
+        none = f"no list to {side} could be certified for {percent(share or 0)}"
+        reason = f"{rows}, and {none}: ask for a smaller share, or bring more rows."
+        return refuse(self, level, evidence, reason)
 
 
 Part = Literal["half", "whole"]
@@ -268,9 +263,8 @@ def _lists(
     """
     longest = LONGEST_FIRST * most
     first = min(longest, max(1 / rows, FIRST * math.log(alpha) / math.log(share) / rows))
-    weights = {
-        first * times: part for times, part in STARTS.items() if times == 1 or first * times <= longest
-    }
+    fits = (times for times in STARTS if times == 1 or first * times <= longest)
+    weights = {first * times: STARTS[times] for times in fits}
     thresholds, levels, _ = grid(others, list(weights), list(weights.values()), alpha, RATIO)
     kept = int(np.count_nonzero(thresholds >= edge))
     return thresholds[:kept], levels[:kept]
@@ -313,17 +307,13 @@ class TwoLists(Proof, tag="two-lists", frozen=True):
         return *phrases.ALL_ROWS, labels, phrases.OTHER_SCORES, fixed, long_run
 
     def evidence(self, cutoff: Cutoff) -> str:
-        first = (
-            f"{self.accepted_right:,} of {counted(self.accepted, 'calibration row')} accepted are qualified, "
-            f"after {counted(self.accept_steps, 'list')} in a row passed"
-        )
+        rows = f"{self.accepted_right:,} of {counted(self.accepted, 'calibration row')} accepted"
+        first = f"{rows} are qualified, after {counted(self.accept_steps, 'list')} in a row passed"
         if cutoff.promised(Triage).reject is None:
             kept = f"at least {self.rejected_right:,} of {self.rejected:,} qualified rows"
             return f"{first}; {kept} are not rejected"
-        return (
-            f"{first}; {self.rejected_right:,} of {self.rejected:,} rejected are not, after "
-            f"{counted(self.reject_steps, 'list')}"
-        )
+        rejected = f"{self.rejected_right:,} of {self.rejected:,} rejected are not"
+        return f"{first}; {rejected}, after {counted(self.reject_steps, 'list')}"
 
     def check(self, cutoff: Cutoff) -> None:
         promise, level = cutoff.promised(Triage), cutoff.level
@@ -331,19 +321,16 @@ class TwoLists(Proof, tag="two-lists", frozen=True):
         hold(math.isfinite(self.reject_below), "nobody says who is rejected")
         most = {"half": level.alpha / 2, "whole": level.alpha}
         hold("half" in (self.accept_part, self.reject_part), "two walks have more than alpha")
-        possible = (
-            0 <= self.accepted_right <= min(self.accepted, cutoff.qualified) and self.accepted <= cutoff.rows
-        )
+        possible = 0 <= self.accepted_right <= min(self.accepted, cutoff.qualified)
+        possible = possible and self.accepted <= cutoff.rows
         if promise.reject is not None:
             most_right = min(self.rejected, cutoff.rows - cutoff.qualified)
             possible = possible and 0 <= self.rejected_right <= most_right
         possible = possible and self.rejected <= cutoff.rows and self.unlabelled >= 1
         hold(possible, "the row counts are impossible")
         hold(min(self.accept_steps, self.reject_steps) >= 1, "no list passed")
-        hold(
-            _passes(self.accepted, self.accepted_right, promise.accept, most[self.accept_part]),
-            "it does not pass",
-        )
+        right = _passes(self.accepted, self.accepted_right, promise.accept, most[self.accept_part])
+        hold(right, "it does not pass")
         if promise.reject is None:
             fits = (self.rejected, self.reject_part) == (cutoff.qualified, "half")
             enough = bounds.critical_count(self.rejected, promise.reject_recall or 0.0, level.alpha / 2)
