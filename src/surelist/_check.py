@@ -246,12 +246,9 @@ def as_ids(values: object, rows: int, name: str = "ids") -> list[str]:
     seen: dict[str, int] = {}
     for row, key in enumerate(ids):
         if key in seen:
-            raise InvalidInput(
-                name,
-                expected="unique candidate ids",
-                got=f"{key!r} at positions {seen[key]} and {row}",
-                remedy="Randomised ties are valid only when every candidate has one id.",
-            )
+            got = f"{key!r} at positions {seen[key]} and {row}"
+            remedy = "Randomised ties are valid only when every candidate has one id."
+            raise InvalidInput(name, expected="unique candidate ids", got=got, remedy=remedy)
         seen[key] = row
     return ids
 
@@ -308,12 +305,11 @@ def require_one_index(**columns: object) -> None:
         first, expected = indexed[0]
         if len(index) == len(expected) and not index.equals(expected):
             row = int(np.argmax(np.asarray(index, dtype=object) != np.asarray(expected, dtype=object)))
-            raise InvalidInput(
-                name,
-                f"its pandas index is not that of {first}: at position {row} it is {shown(index[row])}, "
-                f"there {shown(expected[row])}. Rows are paired by position; bring both into one order, "
-                f"{name}.loc[{first}.index], or pass {name}.to_numpy() where the positions are right.",
-            )
+            here, there = f"at position {row} it is {shown(index[row])}", f"there {shown(expected[row])}"
+            order = f"bring both into one order, {name}.loc[{first}.index]"
+            way_out = f"{order}, or pass {name}.to_numpy() where the positions are right."
+            differs = f"its pandas index is not that of {first}: {here}, {there}."
+            raise InvalidInput(name, f"{differs} Rows are paired by position; {way_out}")
 
 
 def require_rows(array: Sized, name: str) -> None:

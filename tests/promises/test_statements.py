@@ -275,7 +275,7 @@ def test_the_count_bound_on_the_excess_is_false_for_some_k_of_a_curve_far_too_of
 def test_how_many_samples_fail_more_often_than_alpha_is_worked_out_for_the_policy(n, k, m, share):
     target, level = sl.PerPool(k, m), Level(0.1)
     count = target.requirements(n, n, level)[0].count
-    assert target.often_above(m, n, count, level) == pytest.approx(share, abs=0.03)
+    assert target.often_above(m, n, count, level.alpha) == pytest.approx(share, abs=0.03)
 
 
 def test_the_share_of_samples_above_alpha_is_that_of_simulated_samples():
@@ -284,7 +284,7 @@ def test_the_share_of_samples_above_alpha_is_that_of_simulated_samples():
     count = target.requirements(n, n, level)[0].count
     rates = np.random.default_rng(2).beta(count, n - count + 1, 20_000)
     above = int((stats.binom.cdf(k - 1, m, rates) > alpha).sum())
-    said = target.often_above(m, n, count, level)
+    said = target.often_above(m, n, count, level.alpha)
     assert stats.binomtest(above, 20_000, said).pvalue > 1e-6
     policy = sl.calibrate(SCORES[:n], np.ones(n), target)
     assert f"for about {100 * said:.0f}% of samples" in " ".join(policy.conditions)

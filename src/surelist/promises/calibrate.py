@@ -182,12 +182,11 @@ def _certify_arrays(given: Arrays, terms: Terms) -> Policy:
         exactly = replace(given, shift=replace(given.shift, within=None), alike=False)
         return with_margin(terms, given.shift.factor, lambda wider: _certify_arrays(exactly, wider))
     if isinstance(given.scores, Mapping):
-        return best_of(
-            given.scores, given.unlabelled, terms,
-            lambda column, asked, others: _certify_arrays(
-                replace(given, scores=column, unlabelled=others), asked
-            ),
-        )  # fmt: skip
+
+        def certify_one(column: Any, asked: Terms, others: Any) -> Policy:
+            return _certify_arrays(replace(given, scores=column, unlabelled=others), asked)
+
+        return best_of(given.scores, given.unlabelled, terms, certify_one)
     scores = check.as_numbers(given.scores)
     check.require_rows(scores, "scores")
     columns, facts, kept = _read(given, scores, terms)
@@ -199,7 +198,7 @@ def _certify_arrays(given: Arrays, terms: Terms) -> Policy:
     if terms.common:
         evidence[None] = _evidence(given, columns, None, kept, terms, None)
     policy = certify(evidence, terms, facts, before)
-    if given.pools is not None and not policy.of_pools:
+    if given.pools is not None and not (policy.of_pools or policy.grouped):
         _warn_of_pools(columns, policy)
     return policy
 
@@ -222,9 +221,8 @@ def _read(given: Arrays, numbers: Column, terms: Terms) -> tuple[RowColumns, Fac
         read, missing = check.as_labels(labels.labels)
     else:
         amounts = any(each.amounts for each in terms.all_targets)
-        read, missing = (check.as_values if amounts else check.as_labels)(
-            labels, missing=terms.missing_labels
-        )
+        reads = check.as_values if amounts else check.as_labels
+        read, missing = reads(labels, missing=terms.missing_labels)
     check.require_length(read, len(numbers), "labels")
     if given.shift is not None:
         kept, shift = keep_rows(given.shift, len(numbers))
@@ -258,8 +256,6 @@ def members_of(groups: object, terms: Terms, rows: int) -> dict[str | None, Mask
 
 
 def _warn_of_pools(columns: RowColumns, policy: Policy) -> None:
-    if policy.grouped:
-        return
     codes, pools = check.as_codes(columns.pools, len(columns.scores))
     listed = columns.good & (columns.scores >= policy.cutoffs[0].steps[0].threshold)
     sizes, totals = (np.bincount(each, minlength=pools) for each in (codes, codes[listed]))
@@ -312,12 +308,9 @@ def certify(
 def _require_labels(terms: Terms, missing: int) -> None:
     needing = [each for each in terms.all_targets if each.every_label]
     if missing and needing:
-        raise InvalidInput(
-            "missing_labels",
-            f"missing: {counted(missing, 'label')}, and {type(needing[0]).__name__} needs them all: a "
-            "qualified row counted as not qualified would make fewer look missed or rejected than are; get "
-            "the labels, or promise a count.",
-        )
+        needs = f"missing: {counted(missing, 'label')}, and {type(needing[0]).__name__} needs them all"
+        fewer = "a qualified row counted as not qualified would make fewer look missed or rejected than are"
+        raise InvalidInput("missing_labels", f"{needs}: {fewer}; get the labels, or promise a count.")
 
 
 def _counted_before(
@@ -328,9 +321,8 @@ def _counted_before(
     if thinned is None or refusal.shortfall.rows_before is not None:
         return refusal
     own = terms.group_rows == "own" and refusal.group in before
-    return NotCertifiable(
-        refusal.shortfall.thinned_from(before[refusal.group][0] if own else thinned.rows_before)
-    )
+    rows = before[refusal.group][0] if own else thinned.rows_before
+    return NotCertifiable(refusal.shortfall.thinned_from(rows))
 
 
 def _policy(

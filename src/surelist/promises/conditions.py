@@ -115,9 +115,8 @@ class Conditions(Struct, frozen=True):
     @property
     def possible(self) -> bool:
         """Šidák's rule is one for disjoint groups with rows of their own; a common cutoff is of groups."""
-        return (self.split == "even" or self.groups == "own") and (
-            self.cutoff == "own" or self.groups != "none"
-        )
+        shared = self.cutoff == "own" or self.groups != "none"
+        return shared and (self.split == "even" or self.groups == "own")
 
     def beside(self) -> dict[str, str]:
         """Those that are not the defaults."""
@@ -125,10 +124,8 @@ class Conditions(Struct, frozen=True):
 
 
 PLAIN = Conditions()
-EVIDENCE = {
-    "rows": "calibration rows", "labelling": "a labelling", "campaign": "a campaign",
-    "audited campaign": "an audited campaign",
-}  # fmt: skip
+EVIDENCE = {"rows": "calibration rows", "labelling": "a labelling", "campaign": "a campaign"}
+EVIDENCE |= {"audited campaign": "an audited campaign"}
 # what a person asked for, by condition and value
 WORDS = {
     **{("evidence", value): words for value, words in EVIDENCE.items()},
@@ -200,7 +197,7 @@ class Proved(Struct, frozen=True):
 def from_rows(
     section: str, labels: tuple[str, ...], groups: tuple[str, ...], shift: tuple[str, ...],
     rule: tuple[str, ...] = ("exact",), common_rule: tuple[str, ...] = ("exact",),
-) -> tuple[Proved, ...]:  # fmt: skip
+) -> Iterator[Proved]:  # fmt: skip
     """The sets of a promise whose units are rows: plain ones, some dropped, shifted; each with cutoffs by
     group, and with one for all groups."""
     disjoint = tuple(each for each in groups if "overlapping" not in each)
@@ -210,39 +207,31 @@ def from_rows(
         Proved(section, rule, labels=known, groups=disjoint, ties=HASH, pools=BESIDE, bad_rows=DROPPED),
         Proved("shift", rule, (), known, shift, groups, ties=HASH, scores=SEVERAL, pools=BESIDE),
     )
-    common = {section: "common-cutoff", "shift": "shift"}
-    return (
-        *(replace(each, split=SIDAK) for each in every),
-        *(
-            replace(each, section=common[each.section], rule=common_rule, cutoff=COMMON, only=BY_GROUP)
-            for each in every
-        ),
-    )
+    for each in every:
+        yield replace(each, split=SIDAK)
+    for each in every:
+        shared = "shift" if each.section == "shift" else "common-cutoff"
+        yield replace(each, section=shared, rule=common_rule, cutoff=COMMON, only=BY_GROUP)
 
 
-LABELLED = Proved(
-    "few-labels", evidence=("labelling",), labels=("missing",), groups=("own",), only=("evidence",)
-)
+OF_LABELLING = Proved("", evidence=("labelling",), labels=("missing",), groups=("own",), only=("evidence",))
+LABELLED = replace(OF_LABELLING, section="few-labels")
 
 NOW = {  # keywords of earlier versions, and what says the same
-    "weights": "shift=DensityRatio(ratios, bound)",
-    "weight_bound": "shift=DensityRatio(ratios, bound)",
+    **dict.fromkeys(("weights", "weight_bound"), "shift=DensityRatio(ratios, bound)"),
     "weights_exact": "shift=DensityRatio(ratios, bound, exact=True)",
     "seed": "shift=DensityRatio(ratios, bound, seed=...)",
     "weight": "shift=DensityRatio(column, bound)",
     "ids": "ties=Hash(ids)",
     "id": "ties=Hash(column)",
-    "purpose": "groups=Groups(names, purpose=...)",
-    "group_purpose": "groups=Groups(names, purpose=...)",
+    **dict.fromkeys(("purpose", "group_purpose"), "groups=Groups(names, purpose=...)"),
     "group": "groups=Groups(column)",
     "group_split": "groups=Groups(names, split=...)",
     "group_rows": "groups=Groups(names, rows=...)",
-    "pos_label": "read=Read(pos_label=...)",
-    "neg_label": "read=Read(neg_label=...)",
-    "sheet": "read=Read(sheet=...)",
-    "decimal": "read=Read(decimal=...)",
-    "engine": "read=Read(engine=...)",
-    "spark_master": "read=Read(spark_master=...)",
+}
+NOW |= {
+    name: f"read=Read({name}=...)"
+    for name in ("pos_label", "neg_label", "sheet", "decimal", "engine", "spark_master")
 }
 
 

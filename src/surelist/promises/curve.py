@@ -100,17 +100,13 @@ class GuaranteeCurve(Displayed, Struct, frozen=True, eq=False):
 
     def _display(self) -> Display:
         holds = "each point by itself" if self.rule == "exact" else "all points at once"
-        return Display(
-            f"{len(self.list_size):,} list sizes, pools of {self.pool_size:g}, {holds}; alpha {self.alpha:g}",
-            f"For every list size, how many qualified candidates are certified: {holds}, wrong with "
-            f"probability at most {percent(self.alpha)}.",
-            [
-                ("calibration rows", f"{self.rows:,}"),
-                ("pool size", f"{self.pool_size:g}"),
-                ("rule", self.rule),
-            ],
-            folded=[("The curve", self.describe(most=20).splitlines()[3:])],
-        )
+        line = f"{len(self.list_size):,} list sizes, pools of {self.pool_size:g}, {holds}"
+        wrong = f"{holds}, wrong with probability at most {percent(self.alpha)}"
+        lead = f"For every list size, how many qualified candidates are certified: {wrong}."
+        facts = [("calibration rows", f"{self.rows:,}"), ("pool size", f"{self.pool_size:g}")]
+        points = self.describe(most=20).splitlines()[3:]
+        line += f"; alpha {self.alpha:g}"
+        return Display(line, lead, [*facts, ("rule", self.rule)], folded=[("The curve", points)])
 
     def describe(self, most: int = 40) -> str:
         """About ``most`` points of the curve as a table."""

@@ -34,12 +34,10 @@ def cutoff_of(rows: Evidence, certified: Certified, promise: Promise, level: Lev
     summary = rows.counts.summary([first.threshold, last.threshold] if counted else [])
     steps, other_rows = certified.steps, promise.whole_pools or promise.about is About.THIS_POOL
     if counted:
-        total = summary.scores.total
-        ends = {
-            at: _with_shares(steps[at], each, total)
-            for at, each in zip((0, len(steps) - 1), summary.reached, strict=True)
-        }
-        steps = tuple(ends.get(at, step) for at, step in enumerate(steps))
+        changed = list(steps)
+        for at, reached in zip((0, -1), summary.reached, strict=True):
+            changed[at] = _with_shares(steps[at], reached, summary.scores.total)
+        steps = tuple(changed)
     elif first.share is None and not other_rows and rows.columns is not None:
         steps = (replace(first, share=float(np.mean(rows.scores >= first.threshold))),)
     known = rows.sampled is None and rows.noise is None

@@ -276,12 +276,10 @@ SORTED = 400_000  # scores of rows and others together, about, of which those th
 def require_others(scores: Floats, unlabelled: Floats, name: str = "unlabelled") -> None:
     """Refuse unlabelled scores that hold calibration rows, or are among them."""
     if hold_rows(scores, unlabelled):
-        raise InvalidInput(
-            name,
-            "these scores hold some of the calibration rows' own, or are ranks within a file: more scores "
-            "than by chance are that of one calibration row and of one of these. They have to be scores of "
-            "other candidates, by a score fixed before: leave the labelled rows out.",
-        )
+        own = "these scores hold some of the calibration rows' own, or are ranks within a file: more scores"
+        twice = "than by chance are that of one calibration row and of one of these"
+        others = "They have to be scores of other candidates, by a score fixed before"
+        raise InvalidInput(name, f"{own} {twice}. {others}: leave the labelled rows out.")
 
 
 def hold_rows(rows: Floats, others: Floats) -> bool:

@@ -141,8 +141,8 @@ class Policy(Displayed, Certificate, frozen=True):
         lines += [f"  warning: {each}" for each in self.warnings]
         rested = "rests" if self.withdrawn is None else "rested"
         lines += ["", f"  made {self.created} with surelist {self.version}", "", f"The promise {rested} on:"]
-        bullets = {"initial_indent": "  - ", "subsequent_indent": "    "}
-        lines += [textwrap.fill(each, 84, **bullets) for each in self.conditions]
+        for each in self.conditions:
+            lines.append(textwrap.fill(each, 84, initial_indent="  - ", subsequent_indent=" " * 4))
         return "\n".join(lines)
 
     def _describe(self, cutoff: Cutoff) -> list[str]:

@@ -70,6 +70,9 @@ class FalseShare(Promise, tag="false-share", frozen=True):
         return Certified(steps, evidence.rows, evidence.qualified, proof)
 
 
+NO_OTHER = "It is about the pool that was given and selects from no other."
+
+
 class OfThisPool(Proof, frozen=True):
     """About the ``pool`` candidates of one pool, which has this ``fingerprint``, and of no other."""
 
@@ -101,13 +104,11 @@ class ConformalList(OfThisPool, tag="false-share", frozen=True):
         return f"true over {over}, and says nothing about this list alone"
 
     def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
-        return (
-            phrases.SCORE_FIXED, *phrases.ALL_ROWS, phrases.ROWS_APART,
-            "An average over many calibrations and pools: the list at hand may hold a smaller share of "
-            "qualified candidates, about half the time. For this policy's own share, in the long run and "
-            "with confidence, ask for Precision.",
-            "It is about the pool that was given and selects from no other.", phrases.ONE_LOOK,
-        )  # fmt: skip
+        average = "An average over many calibrations and pools: the list at hand may hold a smaller share of"
+        own = "For this policy's own share, in the long run and with confidence, ask for Precision."
+        average = f"{average} qualified candidates, about half the time. {own}"
+        alike = phrases.SCORE_FIXED, *phrases.ALL_ROWS, phrases.ROWS_APART
+        return *alike, average, NO_OTHER, phrases.ONE_LOOK
 
     def evidence(self, cutoff: Cutoff) -> str:
         above = counted(self.above, "calibration row")

@@ -187,13 +187,13 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
         alpha = level.alpha if level.rule == "exact" else level.pool_alpha
         return bounds.pac_rate(self.k, self.sizes[0], alpha)
 
-    def often_above(self, pool_size: int, rows: int, count: int, level: Level) -> float:
+    def often_above(self, pool_size: int, rows: int, count: int, alpha: float) -> float:
         """Of samples of this size, the share whose own long-run failure rate lies above alpha.
 
         For untied scores: the rate of qualified listed is Beta(count, rows-count+1), and failures
         are too frequent where it is below the rate that ``pac`` asks for [theory: per-pool].
         """
-        return bounds.binomial_tail(rows, bounds.pac_rate(self.k, pool_size, level.alpha), count)
+        return bounds.binomial_tail(rows, bounds.pac_rate(self.k, pool_size, alpha), count)
 
     def block_count(self, size: int, block: int, drawn: int, alpha: float, known: int = 0) -> int:
         return block_pool_count(size, block, drawn, self.k, self.sizes[0], alpha)
@@ -211,14 +211,11 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
 
     def watched(self, policy: Certificate) -> tuple[Watched, ...]:
         if policy.rule == "exact":
-            raise InvalidInput(
-                "policy",
-                "a promise about every pool cannot be watched where its alpha is an average over calibration "
-                "samples: for up to half of them a sound policy fails more often than that.",
-                remedy=option(
-                    "rule", "pac", before="Calibrate with ", after=": it bounds the rate of this policy."
-                ),
-            )
+            cannot = "a promise about every pool cannot be watched where its alpha is an average over"
+            often = "calibration samples: for up to half of them a sound policy fails more often than that."
+            bounded = ": it bounds the rate of this policy."
+            remedy = option("rule", "pac", before="Calibrate with ", after=bounded)
+            raise InvalidInput("policy", f"{cannot} {often}", remedy=remedy)
         # what is promised, all groups and scores together
         return (Watched(1 - check.as_fraction(policy.pool_alpha, "alpha"), self.k, self.sizes[0]),)
 
@@ -295,12 +292,10 @@ def _often_above(policy: Certificate) -> str:
     """How often the long-run rate lies above alpha; of several scores any may be the one that does."""
     alpha = policy.each_alpha * policy.chosen_of if policy.grouped else policy.alpha
     shares = [
-        cutoff.target.often_above(
-            step.pool_size, cutoff.rows, step.critical_count, replace(cutoff.level, alpha=alpha)
-        )
-        for cutoff in policy.cutoffs
-        for step in (cutoff.steps[0], cutoff.steps[-1])
-        if isinstance(cutoff.target, PerPool)
+        each.target.often_above(step.pool_size, each.rows, step.critical_count, alpha)
+        for each in policy.cutoffs
+        for step in (each.steps[0], each.steps[-1])
+        if isinstance(each.target, PerPool)
     ]
     ends = [min(1.0, policy.chosen_of * share) for share in (min(shares), max(shares))]
     low, high = (f"{100 * share:.0f}%" for share in ends)

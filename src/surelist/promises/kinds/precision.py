@@ -22,7 +22,7 @@ from surelist.bounds._tails import safe
 from surelist.bounds.precision import chances, passing
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.promises import phrases
-from surelist.promises.conditions import BESIDE, SEVERAL, Proved
+from surelist.promises.conditions import BESIDE, OF_LABELLING, SEVERAL, Proved
 from surelist.promises.curve import PromiseCurve, count_at_least, drawn
 from surelist.promises.evidence import Evidence, RowColumns
 from surelist.promises.judging import RowsSeen, ShareSeen
@@ -90,8 +90,7 @@ class Precision(Promise, tag="precision", frozen=True):
                promises=SEVERAL),
         Proved("shift", labels=("missing",), shift=("known", "within"), others=("given",), scores=SEVERAL,
                promises=SEVERAL, pools=BESIDE),
-        Proved("collection-precision", evidence=("labelling",), labels=("missing",), groups=("own",),
-               only=("evidence",)),
+        replace(OF_LABELLING, section="collection-precision"),
     )  # fmt: skip
 
     share: Annotated[float, replace(SHARE, words="the share of the list")]
@@ -155,9 +154,9 @@ class Precision(Promise, tag="precision", frozen=True):
     def _refusal(self, evidence: Evidence, level: Level, first: float, most: float) -> NotCertifiable:
         listed, reach = evidence.scores >= first, float(np.mean(evidence.other_scores >= first))
         held, of = int(np.count_nonzero(evidence.good & listed)), int(np.count_nonzero(listed))
-        first = f"The first list, {percent(reach)} of candidates, holds {held:,} qualified of {of:,}"
+        holds = f"The first list, {percent(reach)} of candidates, holds {held:,} qualified of {of:,}"
         few = f"calibration rows, which is not enough to be sure of {percent(self.share)}: start where"
-        reason = f"{first} {few} the list is surer, ask for a smaller share, or bring more rows."
+        reason = f"{holds} {few} the list is surer, ask for a smaller share, or bring more rows."
         if most < math.inf:
             reason = "No list that is long enough for the other promise passed: ask for less of one of them."
         return refuse(self, level, evidence, reason)
@@ -222,12 +221,10 @@ class FixedSequence(Proof, tag="fixed-sequence", frozen=True):
     parts: int = 1
 
     def of_the_rule(self, cutoff: Cutoff) -> tuple[str, ...]:
-        plan = (
-            f"The first list tested was the best {percent(self.start)} of candidates, with all who tie with "
-            "the last of them, fixed before looking at these rows."
-            if self.starts == 1
-            else f"No plan said where to begin, so {self.starts} first lists share alpha."
-        )
+        plan = f"No plan said where to begin, so {self.starts} first lists share alpha."
+        if self.starts == 1:
+            plan = f"The first list tested was the best {percent(self.start)} of candidates, with all who tie"
+            plan += " with the last of them, fixed before looking at these rows."
         long_run = (
             "The share is that of all who are ever shortlisted by this policy; a single list may hold less."
         )

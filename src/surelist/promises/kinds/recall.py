@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from surelist import _check as check, bounds
 from surelist._numerals import about, number, of_every
 from surelist.promises import phrases
-from surelist.promises.conditions import BESIDE, SEVERAL, Proved, from_rows
+from surelist.promises.conditions import BESIDE, OF_LABELLING, SEVERAL, Proved, from_rows
 from surelist.promises.curve import PromiseCurve, certified_rates, drawn
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.kinds.counts import MOST_ROWS, CountPromise
@@ -24,6 +24,7 @@ from surelist.promises.state import Certificate, Certified, Cutoff, Step
 if TYPE_CHECKING:
     from surelist.promises.evidence import Evidence, RowColumns
 
+KEEP = "Keep at least {share:95|Percent of qualified candidates kept} % of "
 WHOLE_POPULATION = (
     "The share is that of the whole population; in a single pool the share kept may lie below it, "
     "about half the time if the promise is only just true."
@@ -52,13 +53,9 @@ class Recall(CountPromise, tag="recall", frozen=True):
         PageChoice(
             "recall",
             "Miss few",
-            "Keep at least {share:95|Percent of qualified candidates kept} % of all qualified candidates.",
+            KEEP + "all qualified candidates.",
             "share kept",
-            by_group=(
-                "Miss few, in each group",
-                "Keep at least {share:95|Percent of qualified candidates kept} % of the qualified candidates "
-                "of each group.",
-            ),
+            by_group=("Miss few, in each group", KEEP + "the qualified candidates of each group."),
         ),
     )
     labelled = PageChoice(
@@ -85,8 +82,8 @@ class Recall(CountPromise, tag="recall", frozen=True):
                only=("promises",)),
         Proved("shift", shift=("known", "within"), others=("given",), scores=SEVERAL, promises=SEVERAL,
                pools=BESIDE, only=("promises",)),
-        Proved("collection-recall", evidence=("labelling",), groups=("own",), only=("evidence",)),
-        Proved("collection-recall-block", evidence=("labelling",), groups=("own",), only=("evidence",)),
+        replace(OF_LABELLING, section="collection-recall", labels=()),
+        replace(OF_LABELLING, section="collection-recall-block", labels=()),
         Proved("noise", labels=("noisy",), only=("labels",)),
     )  # fmt: skip
 

@@ -23,7 +23,7 @@ from surelist.promises import phrases
 from surelist.promises.conditions import Proved
 from surelist.promises.curve import count_at_least
 from surelist.promises.evidence import Evidence, require_others, scores_fingerprint
-from surelist.promises.kinds.false_share import OfThisPool
+from surelist.promises.kinds.false_share import NO_OTHER, OfThisPool
 from surelist.promises.options import LIST_SIZE, SHARE
 from surelist.promises.phrases import counted, number, percent, qualified
 from surelist.promises.pool_checks import GAP, LEVEL
@@ -79,8 +79,8 @@ class ThisList(Promise, tag="this-list", frozen=True):
         pool = evidence.require_others()
         ordered = np.sort(pool)[::-1]
         if self.size > len(pool):
-            most = f"at most the {len(pool):,} candidates of the pool"
-            raise InvalidInput("size", f"expected {most}, got {self.size}.")
+            there = f"at most the {len(pool):,} candidates of the pool"
+            raise InvalidInput("size", f"expected {there}, got {self.size}.")
         edge = float(ordered[self.size]) if self.size < len(pool) else -math.inf
         if ordered[self.size - 1] == edge:
             alike = f"candidate {self.size:,} and the next one score alike, {edge:.10g}"
@@ -130,16 +130,11 @@ class ListHeld(OfThisPool, tag="this-list", frozen=True):
         return f"wrong for at most {percent(policy.alpha)} of draws of the {rows} and the pool together"
 
     def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
-        exchangeable = (
-            "Calibration rows and the candidates of this pool are exchangeable: none of them is special."
-            if cutoff.promised(ThisList).share is None
-            else phrases.ROWS_ALIKE
-        )
-        return (
-            phrases.SCORE_FIXED, exchangeable, phrases.ROWS_APART, phrases.NO_ROW_LEFT_OUT, FIXED, TOGETHER,
-            phrases.alpha_bounds(policy.alpha),
-            "It is about the pool that was given and selects from no other.", phrases.ONE_LOOK,
-        )  # fmt: skip
+        alike = "Calibration rows and the candidates of this pool are exchangeable: none of them is special."
+        if cutoff.promised(ThisList).share is not None:
+            alike = phrases.ROWS_ALIKE
+        rows = phrases.SCORE_FIXED, alike, phrases.ROWS_APART, phrases.NO_ROW_LEFT_OUT, FIXED, TOGETHER
+        return *rows, phrases.alpha_bounds(policy.alpha), NO_OTHER, phrases.ONE_LOOK
 
     def evidence(self, cutoff: Cutoff) -> str:
         above = counted(self.above, "calibration row")

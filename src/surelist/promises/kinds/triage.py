@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from surelist import _check as check, bounds
 from surelist._arrays import Floats, Mask
@@ -23,7 +24,7 @@ from surelist.bounds.precision import chances, passing
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.filters import ACCEPT, LOOK, REJECT
 from surelist.promises import phrases
-from surelist.promises.conditions import Proved
+from surelist.promises.conditions import OF_LABELLING, Proved
 from surelist.promises.evidence import Evidence
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.kinds.precision import Tested, grid, in_a_row
@@ -109,9 +110,8 @@ class Triage(Promise, tag="triage", frozen=True):
 
     proved_with = (
         Proved("triage", labels=("thinned",), others=("given",)),
-        Proved("collection-triage", evidence=("labelling",), labels=("missing",), groups=("own",),
-               only=("evidence",)),
-    )  # fmt: skip
+        replace(OF_LABELLING, section="collection-triage"),
+    )
 
     accept: Annotated[float, ACCEPTED]
     reject: Annotated[float | None, REJECTED] = None
