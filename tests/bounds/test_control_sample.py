@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from surelist.bounds import control_sample
+from surelist.bounds.collection_lists import chance_of, chances_to_go_on
 from surelist.bounds.control_sample import (
     MARGIN,
     _cells,
@@ -21,7 +22,6 @@ from surelist.bounds.control_sample import (
     control_level,
     control_rule,
 )
-from surelist.bounds.sample_looks import chance_of, chances_to_go_on
 
 pytestmark = pytest.mark.slow
 

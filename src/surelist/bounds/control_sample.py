@@ -39,9 +39,8 @@ from msgspec import Struct
 
 from surelist._arrays import Floats, Ints, Mask
 from surelist.bounds._tails import quick_log_hypergeometric
-from surelist.bounds.collection_lists import allowed_hits, may_miss
+from surelist.bounds.collection_lists import Look, allowed_hits, chance_of, chances_to_go_on, may_miss
 from surelist.bounds.counts import critical_count
-from surelist.bounds.sample_looks import Look, chance_of, chances_to_go_on
 
 MOST_WORK = 3e8  # pairs (n+, R) gone through; beyond, the binomial rule
 TABLE = 10  # work that one number of a table of n+ and drops counts for: it takes room

@@ -24,8 +24,7 @@ from surelist._scalars import as_fraction
 from surelist.bounds.collection_lists import Prefix, last_passing, most_pads
 from surelist.lifecycle import labelling_design as base
 from surelist.lifecycle.labelling_ranked import Curve, RankBlock, RankedDesign, pilot_bins, pilot_ranks
-from surelist.promises.kinds.collection_triage import AcceptedRejected
-from surelist.promises.kinds.few_labels import PrefixSample
+from surelist.promises.kinds.few_labels import AcceptedRejected, PrefixSample
 from surelist.promises.phrases import counted, number, percent
 
 STEP = 1.04  # between neighbouring prefixes

@@ -22,8 +22,8 @@ from surelist import _numerals as numerals
 from surelist._files import hold
 from surelist._scalars import as_fraction
 from surelist.bounds import collection_lists as lists
+from surelist.bounds.collection_lists import Look
 from surelist.bounds.control_sample import block_drop, control_rule
-from surelist.bounds.sample_looks import Look
 from surelist.lifecycle import labelling_design as base
 from surelist.lifecycle.block_design import require_enough
 from surelist.lifecycle.labelling_ranked import Curve, RankBlock, RankedDesign, pilot_bins, pilot_ranks

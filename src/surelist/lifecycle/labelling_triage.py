@@ -20,8 +20,7 @@ from surelist.lifecycle import labelling_design as base
 from surelist.lifecycle.labelling_precision import STEP, WIDER, Accepted, PrecisionDesign
 from surelist.lifecycle.labelling_ranked import RankBlock, pilot_bins, pilot_ranks
 from surelist.lifecycle.labelling_recall import FIRST, SECOND, BothDraws
-from surelist.promises.kinds.collection_triage import AcceptedRejected
-from surelist.promises.kinds.few_labels import TwoDraws
+from surelist.promises.kinds.few_labels import AcceptedRejected, TwoDraws
 from surelist.promises.phrases import counted, number
 
 BAND = "band"

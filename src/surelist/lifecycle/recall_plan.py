@@ -16,8 +16,8 @@ from msgspec import Struct
 from surelist._arrays import special
 from surelist.bounds import collection_lists as lists
 from surelist.bounds._tails import quick_log_hypergeometric, smallest
+from surelist.bounds.collection_lists import Look
 from surelist.bounds.control_sample import MOST_WORK, window
-from surelist.bounds.sample_looks import Look
 from surelist.lifecycle.block_design import binomial_needed
 from surelist.lifecycle.labelling_design import Floats
 from surelist.lifecycle.labelling_ranked import Curve

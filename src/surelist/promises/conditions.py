@@ -153,6 +153,7 @@ WORDS = {
 EVERY = ("own", "overlapping", "all", "all overlapping")  # groups
 HASH, SEVERAL, SIDAK, BESIDE, DROPPED = ("hash",), ("several",), ("sidak",), ("beside",), ("dropped",)
 COMMON, BY_GROUP = ("common",), ("groups", "cutoff")
+GIVEN, ONE_LIST = ("given",), {"scores": SEVERAL, "promises": SEVERAL}
 
 
 class Proved(Struct, frozen=True):

@@ -70,11 +70,9 @@ def check_arrays(
     names = None if groups is None else check.as_groups(groups)
     codes, number = (None, 0) if pools is None else check.as_codes(pools, len(array))
     in_pools: dict[str | None, list[int]] = {}
-    if codes is not None:
-        in_pools[None] = np.bincount(codes, minlength=number).tolist()
     marks = marks_of(policy)
-    for group in (cutoff.group for cutoff in _parts(policy)):
-        inside = slice(None) if names is None else names == group
+    for group in dict.fromkeys((None, *(cutoff.group for cutoff in _parts(policy)))):
+        inside = slice(None) if names is None or group is None else names == group
         sizes[group] = (len(array[inside]), int(np.count_nonzero(chosen[inside])))
         if group in marks:
             counts[group] = count_scores(array[inside], marks[group])

@@ -50,7 +50,7 @@ PROOFS = {
     "control-sample": ("few_labels", "ControlSample"),
     "prefix-sample": ("few_labels", "PrefixSample"),
     "two-draws": ("few_labels", "TwoDraws"),
-    "accepted-rejected": ("collection_triage", "AcceptedRejected"),
+    "accepted-rejected": ("few_labels", "AcceptedRejected"),
     "noisy-rate": ("rate_proofs", "NoisyRate"),
     "noisy-share": ("rate_proofs", "NoisyShare"),
 }

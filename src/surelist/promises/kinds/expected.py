@@ -15,7 +15,7 @@ from surelist._arrays import Floats, Ints
 from surelist.bounds.collection import block_rate_count
 from surelist.errors import InvalidInput
 from surelist.promises import phrases
-from surelist.promises.conditions import BESIDE, EVERY, LABELLED, SEVERAL, Proved, from_rows
+from surelist.promises.conditions import BESIDE, EVERY, GIVEN, LABELLED, ONE_LIST, Proved, from_rows
 from surelist.promises.curve import PromiseCurve, certified_rates, drawn
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.kinds.counts import RatePromise
@@ -81,16 +81,13 @@ class Expected(RatePromise, tag="expected", frozen=True):
 
     proved_with = (
         *from_rows("exact", ("missing", "thinned"), EVERY, ("known", "within"), bounds.RULES),
-        Proved("rank-chain", labels=("missing", "thinned"), others=("given",), scores=SEVERAL,
-               promises=SEVERAL),
-        Proved("rank-chain", labels=("missing",), shift=("known",), others=("given",), scores=SEVERAL,
-               promises=SEVERAL, pools=BESIDE),
-        Proved("no-split", labels=("missing", "thinned"), scores=SEVERAL, promises=SEVERAL),
-        Proved("shift", labels=("missing",), shift=("known",), scores=SEVERAL, promises=SEVERAL,
-               pools=BESIDE),
-        Proved("shift", shift=("within",), scores=SEVERAL, promises=SEVERAL, pools=BESIDE),
-        Proved("shift", labels=("missing",), shift=("within",), others=("given",), scores=SEVERAL,
-               promises=SEVERAL, pools=BESIDE, only=("promises", "others")),  # by the exact rule
+        Proved("rank-chain", labels=("missing", "thinned"), others=GIVEN, **ONE_LIST),
+        Proved("rank-chain", labels=("missing",), shift=("known",), others=GIVEN, pools=BESIDE, **ONE_LIST),
+        Proved("no-split", labels=("missing", "thinned"), **ONE_LIST),
+        Proved("shift", labels=("missing",), shift=("known",), pools=BESIDE, **ONE_LIST),
+        Proved("shift", shift=("within",), pools=BESIDE, **ONE_LIST),
+        Proved("shift", labels=("missing",), shift=("within",), others=GIVEN, pools=BESIDE,
+               only=("promises", "others"), **ONE_LIST),  # by the exact rule
         Proved("sampled-labels", labels=("two rates",)),
         LABELLED,
         Proved("reviews", evidence=("campaign", "audited campaign"), labels=("missing",), only=("evidence",)),

@@ -16,8 +16,8 @@ from surelist._numerals import about, number
 from surelist.bounds.collection import block_pool_count, pool_rates
 from surelist.bounds.looking_back import short_pools
 from surelist.errors import InvalidInput
-from surelist.promises import phrases
-from surelist.promises.conditions import BESIDE, EVERY, LABELLED, SEVERAL, Proved, from_rows, joint_alpha
+from surelist.promises import conditions, phrases
+from surelist.promises.conditions import BESIDE, EVERY, GIVEN, LABELLED, ONE_LIST, Proved, from_rows
 from surelist.promises.curve import PromiseCurve, drawn
 from surelist.promises.kinds.counts import CountPromise
 from surelist.promises.options import POOL_SIZE, K
@@ -74,10 +74,9 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
 
     proved_with = (
         *from_rows("per-pool", ("missing", "thinned"), EVERY, ("known",), rules, rules),
-        Proved("two-promises", labels=("missing", "thinned"), others=("given",),
-               scores=SEVERAL, promises=SEVERAL, only=("promises",)),
-        Proved("shift", labels=("missing",), shift=("known",), others=("given",), scores=SEVERAL,
-               promises=SEVERAL, pools=BESIDE, only=("promises",)),
+        Proved("two-promises", labels=("missing", "thinned"), others=GIVEN, only=("promises",), **ONE_LIST),
+        Proved("shift", labels=("missing",), shift=("known",), others=GIVEN, pools=BESIDE,
+               only=("promises",), **ONE_LIST),
         LABELLED,
     )  # fmt: skip
 
@@ -261,7 +260,7 @@ class PerPool(CountPromise, tag="per-pool", frozen=True):
             return f"wrong for at most {alpha} of draws of calibration rows{thinned} and pool together"
         if policy.group_split == "sidak":
             parts = (level.calibration_alpha, level.pool_alpha)
-            joint = [joint_alpha(each, len(policy.cutoffs)) for each in parts]
+            joint = [conditions.joint_alpha(each, len(policy.cutoffs)) for each in parts]
             most = f"at most {percent(joint[0] * policy.chosen_of)} over the draw of {rows}"
             over = f"{most}, {percent(joint[1])} over the pool"
             return f"wrong with probability at most {alpha}, and with {over}"

@@ -22,7 +22,7 @@ from surelist.bounds._tails import safe
 from surelist.bounds.precision import chances, passing
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.promises import phrases
-from surelist.promises.conditions import BESIDE, OF_LABELLING, SEVERAL, Proved
+from surelist.promises.conditions import BESIDE, GIVEN, OF_LABELLING, ONE_LIST, Proved
 from surelist.promises.curve import PromiseCurve, count_at_least, drawn
 from surelist.promises.evidence import Evidence, RowColumns
 from surelist.promises.judging import RowsSeen, ShareSeen
@@ -35,6 +35,7 @@ STARTS = (0.02, 0.05, 0.12, 0.3)  # list shares where the walk begins if no plan
 START = share_option(
     "For precision: the share of candidates on the first list tested.", "the list to begin with"
 )
+SHIFTS = ("known", "within")
 RATIO = 1.05  # a step of the walk makes the list this much longer
 
 
@@ -86,12 +87,10 @@ class Precision(Promise, tag="precision", frozen=True):
     single_list = phrases.LONG_RUN
 
     proved_with = (
-        Proved("precision", labels=("missing", "thinned"), others=("given",), scores=SEVERAL,
-               promises=SEVERAL),
-        Proved("shift", labels=("missing",), shift=("known", "within"), others=("given",), scores=SEVERAL,
-               promises=SEVERAL, pools=BESIDE),
+        Proved("precision", labels=("missing", "thinned"), others=GIVEN, **ONE_LIST),
+        Proved("shift", labels=("missing",), shift=SHIFTS, others=GIVEN, pools=BESIDE, **ONE_LIST),
         replace(OF_LABELLING, section="collection-precision"),
-    )  # fmt: skip
+    )
 
     share: Annotated[float, replace(SHARE, words="the share of the list")]
     start: Annotated[float | None, START] = None

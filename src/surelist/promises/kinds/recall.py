@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from surelist import _check as check, bounds
 from surelist._numerals import about, number, of_every
 from surelist.promises import phrases
-from surelist.promises.conditions import BESIDE, OF_LABELLING, SEVERAL, Proved, from_rows
+from surelist.promises.conditions import BESIDE, GIVEN, OF_LABELLING, ONE_LIST, Proved, from_rows
 from surelist.promises.curve import PromiseCurve, certified_rates, drawn
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.kinds.counts import MOST_ROWS, CountPromise
@@ -78,10 +78,9 @@ class Recall(CountPromise, tag="recall", frozen=True):
 
     proved_with = (
         *from_rows("recall", ("thinned",), ("own", "overlapping"), ("known", "within")),
-        Proved("two-promises", labels=("thinned",), others=("given",), scores=SEVERAL, promises=SEVERAL,
-               only=("promises",)),
-        Proved("shift", shift=("known", "within"), others=("given",), scores=SEVERAL, promises=SEVERAL,
-               pools=BESIDE, only=("promises",)),
+        Proved("two-promises", labels=("thinned",), others=GIVEN, only=("promises",), **ONE_LIST),
+        Proved("shift", shift=("known", "within"), others=GIVEN, pools=BESIDE, only=("promises",),
+               **ONE_LIST),
         replace(OF_LABELLING, section="collection-recall", labels=()),
         replace(OF_LABELLING, section="collection-recall-block", labels=()),
         Proved("noise", labels=("noisy",), only=("labels",)),
