@@ -156,13 +156,8 @@ def _times(x: float | Floats, log: float | Floats) -> Floats:
 def log_binomial(x: Floats, n: float | Floats, p: float) -> Floats:
     """ln P(Binomial(n, p) = x), accurate to rounding for n up to 1e15."""
     q = 1 - p
-    inner = (
-        _stirling_error(np.asarray(n, dtype=np.float64))
-        - _stirling_error(x)
-        - _stirling_error(n - x)
-        - _deviance(x, np.asarray(n * p))
-        - _deviance(n - x, np.asarray(n * q))
-    )
+    inner = _stirling_error(np.asarray(n, dtype=np.float64)) - _stirling_error(x) - _stirling_error(n - x)
+    inner = inner - _deviance(x, np.asarray(n * p)) - _deviance(n - x, np.asarray(n * q))
     edge = (x <= 0) | (x >= n)
     spread = np.where(edge, 1.0, x * ((n - x) / np.maximum(n, 1)))
     main = inner - 0.5 * np.log(2 * np.pi * spread)
@@ -180,11 +175,8 @@ def log_hypergeometric(x: float | Floats, total: int, marked: float | Floats, dr
     if p >= 1:
         return np.where(possible, 0.0, -np.inf)
     inside = np.clip(x, 0, marked)
-    log = (
-        log_binomial(inside, marked, p)
-        + log_binomial(np.clip(drawn - inside, 0, rest), rest, p)
-        - log_binomial(np.asarray(float(drawn)), float(total), p)
-    )
+    log = log_binomial(inside, marked, p) + log_binomial(np.clip(drawn - inside, 0, rest), rest, p)
+    log = log - log_binomial(np.asarray(float(drawn)), float(total), p)
     return np.where(possible, log, -np.inf)
 
 
@@ -208,8 +200,5 @@ def quick_log_hypergeometric(
     x: float | Column, total: float | Column, marked: float | Column, drawn: float | Column
 ) -> Floats:
     """As ``log_hypergeometric``, by log factorials: less work, and for many millions less precise."""
-    return (
-        log_choose(marked, x)
-        + log_choose(total - marked, drawn - x)
-        - log_choose(total, np.minimum(drawn, total))
-    )
+    ways = log_choose(marked, x) + log_choose(total - marked, drawn - x)
+    return np.asarray(ways - log_choose(total, np.minimum(drawn, total)))

@@ -86,10 +86,8 @@ def control_rule(
     binomial = binomial_drops(drawn, recall, alpha)
     if drawn * max(window(size, drawn), TABLE * _width(drawn, binomial)) > MOST_WORK:
         return ControlRule(tuple(binomial.tolist()), None)
-    plug_in, going = (
-        _plug_in(size, drawn, recall, binomial),
-        chances_to_go_on(drawn, looks) if looks else None,
-    )
+    plug_in = _plug_in(size, drawn, recall, binomial)
+    going = chances_to_go_on(drawn, looks) if looks else None
 
     def drops_at(step: int) -> Ints:
         drops = _drops_at(*plug_in, binomial, min(alpha * step / NOMINAL, SURE)) if step else binomial
@@ -334,9 +332,8 @@ class _Walk:
         self.law *= left * (self.drawn - count) / ((count + 1) * outside)
         left = np.maximum(left, 1)
         self.tail -= self.term * (marked - drop) / left
-        self.term *= (
-            np.maximum(left - marked + drop, 0) * (count + 1) / (np.maximum(count + 1 - drop, 1) * left)
-        )
+        inside = np.maximum(left - marked + drop, 0) * (count + 1)
+        self.term *= inside / (np.maximum(count + 1 - drop, 1) * left)
         self.at = np.minimum(self.at + 1, self.drawn)
         self.count, self.drop = count + 1, self.drops[self.at].astype(np.float64)
         rise = self.drop - drop
@@ -349,9 +346,8 @@ class _Walk:
         """From d - 1 to d for the R numbered ``at``."""
         before, relevant = self.drop[at] - 1, self.relevant[at]
         marked = np.minimum(self.beyond[at] + before, relevant)
-        self.tail[at], self.term[at] = _raised(
-            self.tail[at], self.term[at], relevant, marked, self.count[at], before
-        )
+        raised = _raised(self.tail[at], self.term[at], relevant, marked, self.count[at], before)
+        self.tail[at], self.term[at] = raised
 
     def _restart(self, at: Ints) -> None:
         """Summed afresh for the R numbered ``at``: from d down, until nothing is added."""

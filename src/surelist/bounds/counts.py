@@ -137,9 +137,8 @@ def pool_critical_count(n: int, k: int, pool_size: int, alpha: float) -> int:
     return _pool_count(n, check.as_whole_k(k, pool_size), pool_size, alpha)
 
 
-CELLS = (
-    20_000  # equally likely parts of a law, each taken at its worst end: never too small, 1/CELLS too large
-)
+# equally likely parts of a law, each taken at its worst end: never too small, 1/CELLS too large
+CELLS = 20_000
 
 
 def pool_beside_count(n: int, k: int, pool_size: int, alpha: float, beside: float) -> int:
@@ -325,9 +324,8 @@ class FirstCrossing:
     def next(self, rows: int, allowed: float) -> int:
         """The critical count at ``rows`` rows in all, with ``allowed`` probability spent by then."""
         if rows < self.rows:
-            raise InvalidInput(
-                "rows", expected=f"at least the {self.rows:,} of the last look", got=f"{rows:,}"
-            )
+            least = f"at least the {self.rows:,} of the last look"
+            raise InvalidInput("rows", expected=least, got=f"{rows:,}")
         self._advance(rows)
         lost = max(0.0, 1.0 - self.spent - float(self._alive.sum())) + ROUNDING
         budget = allowed * (1 - tails.MARGIN) - self.spent - lost

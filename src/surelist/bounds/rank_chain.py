@@ -180,9 +180,8 @@ class _BlockEnd(Struct, frozen=True):
         """P(V_{J+1} <= ratio V_J), from above: read at a larger ratio of a table."""
         low, high = _around(after, self.size - 1, np.array([-8.0, 8.0]))
         step = (high - low) / RATIOS
-        chances = special.betainc(
-            after, self.size - after, low + step * np.arange(RATIOS + 2).clip(max=RATIOS)
-        )
+        ratios = low + step * np.arange(RATIOS + 2).clip(max=RATIOS)
+        chances = special.betainc(after, self.size - after, ratios)
         chances[-1] = 1.0
         at = np.clip((ratio - low) / step + 1.0, 0.0, RATIOS + 1.0).astype(np.int64)
         return np.asarray(chances[at])
@@ -245,10 +244,8 @@ def _blocks(rows: int, unlabelled: int, p0: float, allowed: Floats, sizes: list[
         ends = np.maximum(_around(size, unlabelled, DESIGN), p0)
         weights = np.diff(special.betainc(size, unlabelled - size + 1, ends))
         slopes = LAST_SLOPES if size == sizes[-1] else (STEEPER,)
-        tried = [
-            _smallest(rows, p0, Block(size, guess, each * p0 * unlabelled / size), alpha, ends, weights)
-            for each in slopes
-        ]
+        first = (Block(size, guess, each * p0 * unlabelled / size) for each in slopes)
+        tried = [_smallest(rows, p0, each, alpha, ends, weights) for each in first]
         blocks.append(max(tried, key=lambda each: each[0])[1])
         guess = blocks[-1].intercept
     return tuple(blocks)

@@ -27,10 +27,7 @@ from surelist._arrays import Floats, Ints, fft, special
 from surelist.bounds import _tails as tails
 from surelist.bounds.counts import Rate
 
-CORE, OUTSIDE = (
-    0.2,
-    0.01,
-)  # counts up to this share of the rows have the local level, those beyond a part of it
+CORE, OUTSIDE = 0.2, 0.01  # counts up to this share of the rows have the local level, others a part of it
 DENSE, RATIO = 40, 1.06  # every count up to here is in the grid, then each is this much larger
 SLACK = 1e-9  # the chance of a table, by floating point, may be this much too large
 CELLS = 4000

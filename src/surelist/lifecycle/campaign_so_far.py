@@ -22,7 +22,7 @@ from surelist.promises import kinds
 from surelist.promises.kinds.counts import Looks
 from surelist.promises.phrases import counted, number, percent
 from surelist.promises.policy import Policy
-from surelist.promises.promise import Level
+from surelist.promises.promise import Level, Promise
 from surelist.promises.state import Cutoff, Step
 
 
@@ -34,7 +34,7 @@ class CampaignSoFar(Saved[CampaignState]):
     def _resume(self, state: CampaignState) -> None:
         super()._resume(state)
         audited = state.audit_rate is not None
-        self.target = looks.as_target(kinds.read_promise(state.target), audited=audited)
+        self.target = looks.as_target(kinds.read(state.target, Promise), audited=audited)
         self._walk = looks.replay(state, self.target.rate)
         self.alpha, self.schedule = state.alpha, tuple(state.schedule)
         self.audit_rate = state.audit_rate

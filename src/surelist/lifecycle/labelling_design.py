@@ -250,7 +250,7 @@ class Design(Struct, tag_field="design", forbid_unknown_fields=True, kw_only=Tru
 
     @property
     def promise(self) -> Promise:
-        return kinds.read_promise(self.target)
+        return kinds.read(self.target, Promise)
 
     @property
     def every_label(self) -> bool:

@@ -307,13 +307,13 @@ class GroupMerge(Struct, frozen=True):
         """What was merged, and what that means."""
         if not self.merged:
             return f"Nothing is merged: every group has at least {self.fewest:,} rows."
-        return (
-            f"{len(self.merged):,} groups with fewer than {self.fewest:,} rows are one group, {self.name!r}: "
-            f"{', '.join(map(repr, self.merged))}. A promise for it is about its candidates together, in "
-            "the proportions in which they come; about any one of these groups it says nothing. A group "
-            f"that was never seen counts as {self.name!r} too. Decide this on other rows than the "
-            "calibration rows, for example on pools without labels, and use it for both."
-        )
+        one = f"{len(self.merged):,} groups with fewer than {self.fewest:,} rows are one group, {self.name!r}"
+        about = "A promise for it is about its candidates together, in the proportions in which they come"
+        none = "about any one of these groups it says nothing"
+        unseen = f"A group that was never seen counts as {self.name!r}"
+        decide = "Decide this on other rows than the calibration rows, for example on pools without labels"
+        merged = ", ".join(map(repr, self.merged))
+        return f"{one}: {merged}. {about}; {none}. {unseen} too. {decide}, and use it for both."
 
 
 def merge_groups(groups: object, *, fewest: int = 200, name: str = "other") -> GroupMerge:

@@ -111,11 +111,8 @@ class GuaranteeCurve(Displayed, Struct, frozen=True, eq=False):
     def describe(self, most: int = 40) -> str:
         """About ``most`` points of the curve as a table."""
         together = "holds by itself" if self.rule == "exact" else "holds at once"
-        lines = [
-            f"Every line {together} with probability at least {1 - self.alpha:g} (rule {self.rule}).",
-            "",
-            f"{'list size':>10}  {'qualified (certified)':>21}  {'score at least':>14}",
-        ]
+        every = f"Every line {together} with probability at least {1 - self.alpha:g} (rule {self.rule})."
+        lines = [every, "", f"{'list size':>10}  {'qualified (certified)':>21}  {'score at least':>14}"]
         shown = min(most, len(self.list_size))
         for i in np.linspace(0, len(self.list_size) - 1, shown).round().astype(int):
             certified = math.floor(100 * float(self.qualified[i])) / 100  # never more than it is

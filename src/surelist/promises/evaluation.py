@@ -139,9 +139,8 @@ class Evaluation(Displayed, Struct, frozen=True):
             for what, share in each.rates.items()
             if share.of
         ]
-        return axes.picture(
-            ax, path, axes.draw_rates, rates, self.verdict.partition(":")[0], "share, exact 95 % interval"
-        )
+        verdict, axis = self.verdict.partition(":")[0], "share, exact 95 % interval"
+        return axes.picture(ax, path, axes.draw_rates, rates, verdict, axis)
 
     def _display(self) -> Display:
         facts = [

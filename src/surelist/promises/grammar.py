@@ -46,9 +46,8 @@ def terms_of(asked: Asked, target: Targets) -> Terms:
         groups = Groups(group, purpose, **{name: value for name, value in given.items() if value is not None})
     known = ("alpha", "rule", "calibration_share", "missing_labels")
     ties = Hash(asked.get("id")) if asked.get("ties") == "hash" else "include"
-    return make_terms(
-        target, groups=groups, ties=ties, **{name: asked[name] for name in known if name in asked}
-    )
+    settings = {name: asked[name] for name in known if name in asked}
+    return make_terms(target, groups=groups, ties=ties, **settings)
 
 
 def target_asked(asked: Asked) -> Targets:
@@ -92,12 +91,8 @@ def one_target(kind: str, given: Asked) -> Promise:
             more = f" Of whole pools, whatever their size: {option('promise', whole)}." if whole else ""
             raise InvalidInput(name, f"expected a number; a promise of {kind} needs {with_it}.{more}")
     described = kinds.fields_of(promise)
-    return promise(
-        **{
-            name: _sizes(value) if described[name].kind is Sizes else _whole(value)
-            for name, value in numbers.items()
-        }
-    )
+    reads = {name: _sizes if described[name].kind is Sizes else _whole for name in numbers}
+    return promise(**{name: reads[name](value) for name, value in numbers.items()})
 
 
 def group_targets(
@@ -151,20 +146,14 @@ def said(
 
 def grammar(before: str = "") -> str:
     """How promises are said in few words."""
-    shown = [
-        f'"{before}{each.alias}:{"/".join(name.upper() for name in kinds.required(each))}"'
-        for each in kinds.classes()
-        if each.alias
-    ]
+    named = [(each.alias, "/".join(kinds.required(each)).upper()) for each in kinds.classes() if each.alias]
+    shown = [f'"{before}{alias}:{fields}"' for alias, fields in named]
     return f"{', '.join(shown[:-1])} or {shown[-1]}"
 
 
 # ways in which labels come about: what each has to be given, and what else it may be
-WAYS = (
-    ("probability", "lowest_rate", "lowest_score"),
-    ("false_positive", "false_negative", "longest"),
-    ("audit_rate", "audited_below"),
-)
+DRAWN, WRONG = ("probability", "lowest_rate", "lowest_score"), ("false_positive", "false_negative", "longest")
+WAYS = (DRAWN, WRONG, ("audit_rate", "audited_below"))
 
 
 def drawn_labels(asked: Asked) -> SampledLabels | NoisyLabels | None:

@@ -73,11 +73,9 @@ def judge(policy: Certificate, everyone: RowsSeen, groups: dict[str, Mask]) -> t
     """Whether the rows fit the promise, None where they cannot say, and the sentence."""
     if policy.withdrawn is not None:
         return None, "Nothing is promised any more, so there is nothing to judge."
-    judged = _pools_judged(policy, everyone, groups) or [
-        each
-        for cutoff in policy.cutoffs
-        for each in _judged(policy, cutoff, _of(everyone, cutoff, groups), everyone)
-    ]
+    judged = _pools_judged(policy, everyone, groups) or []
+    for cutoff in policy.cutoffs if not judged else ():
+        judged += _judged(policy, cutoff, _of(everyone, cutoff, groups), everyone)
     findings = [each for each in judged if not isinstance(each, str)]
     unknown = list(dict.fromkeys(each for each in judged if isinstance(each, str)))
     if not findings:

@@ -19,6 +19,7 @@ from surelist._files import Digest, hold, parse, writing
 from surelist.errors import InvalidInput, PolicyFileError, SurelistError
 from surelist.filters import Salt
 from surelist.promises import kinds, wording
+from surelist.promises.promise import Promise, Proof
 from surelist.promises.state import Certificate, Cutoff, Stated, StoredCutoff
 from surelist.score_summary import INTERVALS
 
@@ -112,7 +113,7 @@ def loads(text: str, kind: type[Made], name: str = "policy", salt_text: str | No
 
 def _cutoff(raw: StoredCutoff[dict[str, Any], dict[str, Any]]) -> Cutoff:
     """Promises and proofs are told apart by their kind; their modules are imported when a file names them."""
-    target, proof = kinds.read_promise(raw.target), kinds.read_proof(raw.proof)
+    target, proof = kinds.read(raw.target, Promise), kinds.read(raw.proof, Proof)
     return Cutoff(**asdict(raw) | {"target": target, "proof": proof})
 
 

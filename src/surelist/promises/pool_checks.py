@@ -161,9 +161,8 @@ def _pool_size(cutoff: Cutoff, size: int, pools: Sequence[int], several: bool) -
         return [PoolCheck("pool size", bool(small), f"{message}.", cutoff.group)]
     if several:  # of which nothing is known for this group
         return []
-    message = f"The pool has {size:,} candidates{who}; the promise is about pools of {asked}."
-    if size != promised:
-        message = f"{message[:-1]}: {_average(target, size)}."
+    held = "" if size == promised else f": {_average(target, size)}"
+    message = f"The pool has {size:,} candidates{who}; the promise is about pools of {asked}{held}."
     return [PoolCheck("pool size", size < SMALL * promised, message, cutoff.group)]
 
 
@@ -237,12 +236,10 @@ def _all_calibration_rows(cutoff: Cutoff, known: _Reference, counted: PoolCounts
     chance = _alike_by_chance(known, counted)
     if chance >= LEVEL:
         return []
-    message = (
-        f"The pool has {counted.candidates:,} candidates{_who(cutoff)}, as many as there were calibration "
-        "rows, and as many of them reach each score that the policy keeps; another pool is so alike with "
-        f"probability {numerals.chance(chance)}. These seem to be the calibration rows themselves, and "
-        "those in a pool break the promise."
-    )
+    size = f"The pool has {counted.candidates:,} candidates{_who(cutoff)}, as many as there were calibration"
+    alike = "rows, and as many of them reach each score that the policy keeps; another pool is so alike with"
+    rows = f"probability {numerals.chance(chance)}. These seem to be the calibration rows themselves"
+    message = f"{size} {alike} {rows}, and those in a pool break the promise."
     return [PoolCheck("calibration rows", True, message, cutoff.group)]
 
 
@@ -365,9 +362,8 @@ def warn_of_pools(effect: PoolEffect, alpha: float, target: Promise) -> None:
     if effect.p_value >= SURE or effect.inflation <= 1:
         return
     other = target.in_whole_pools
-    instead = "No rule for whole pools is known for it."
-    if other:
-        instead = f"{other} takes whole pools as the units."
+    instead = f"{other} takes whole pools as the units."
+    instead = instead if other else "No rule for whole pools is known for it."
     warnings.warn(
         f"Candidates of one pool resemble one another (variance {effect.inflation:.1f} times that of "
         f"independent rows over {effect.pools:,} pools, p = {numerals.chance(effect.p_value)}), and this "

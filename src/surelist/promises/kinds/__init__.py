@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -32,6 +32,7 @@ KINDS = {
     "this-list": ("this_list", "ThisList"),
     "at-least": ("at_least", "AtLeast"),
 }
+Value = TypeVar("Value", Promise, Proof)
 FIRST = next(iter(KINDS))
 PROOFS = {
     "counts": ("counts", "Counts"),
@@ -63,28 +64,17 @@ def promise_class(kind: str) -> type[Promise] | None:
     return found
 
 
-def _found(table: dict[str, tuple[str, str]], kind: str) -> Any:
-    if kind not in table:
+def _found(table: dict[str, tuple[str, str]], kind: object) -> Any:
+    if not isinstance(kind, str) or kind not in table:
         return None
     module, name = table[kind]
     return getattr(import_module(f"{__name__}.{module}"), name)
 
 
-def read_promise(raw: dict[str, object]) -> Promise:
-    """A promise as files say it: its kind and its numbers."""
-    promise: Promise = _read(raw, KINDS)
-    return promise
-
-
-def read_proof(raw: dict[str, object]) -> Proof:
-    """A proof as files say it."""
-    proof: Proof = _read(raw, PROOFS)
-    return proof
-
-
-def _read(raw: dict[str, object], table: dict[str, tuple[str, str]]) -> Any:
+def read(raw: dict[str, object], base: type[Value]) -> Value:
+    """A promise, or a proof, as files say it: its kind and its numbers."""
     kind = raw.get("kind")
-    found = _found(table, kind) if isinstance(kind, str) else None
+    found: type[Value] | None = _found(KINDS if base is Promise else PROOFS, kind)
     if found is None:
         raise PolicyFileError("", f"unknown kind {kind!r}.")
     try:
@@ -95,8 +85,7 @@ def _read(raw: dict[str, object], table: dict[str, tuple[str, str]]) -> Any:
 
 def classes() -> list[type[Promise]]:
     """Every kind, in the order in which front ends offer them."""
-    found = [promise_class(kind) for kind in KINDS]
-    return [each for each in found if each is not None]
+    return [_found(KINDS, kind) for kind in KINDS]
 
 
 def fields() -> dict[str, Option]:
@@ -131,9 +120,6 @@ def which(has: Callable[[type[Promise]], bool]) -> str:
 
 def offered(which: Callable[[type[Promise]], bool] = lambda kind: True) -> str:
     """What can be asked for, as Python writes it: every kind, or those of which something is true."""
-    shown = [
-        f"{each.__name__}({', '.join(required(each) or each.__struct_fields__[:1])})"
-        for each in classes()
-        if which(each)
-    ]
-    return ", ".join(shown)
+    some = filter(which, classes())
+    shown = ((each.__name__, required(each) or each.__struct_fields__[:1]) for each in some)
+    return ", ".join(f"{name}({', '.join(fields)})" for name, fields in shown)

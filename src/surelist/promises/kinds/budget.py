@@ -125,11 +125,10 @@ class ListedBudget(Proof, tag="budget", frozen=True):
 
     def of_the_rule(self, cutoff: Cutoff) -> tuple[str, ...]:
         promise = cutoff.promised(Budget)
-        size = (
-            f"A list has at most {number(promise.size)} of {number(promise.pool_size)} candidates on average "
-            "over draws of the unlabelled scores; this policy's own average exceeds that about half the "
-            "time, by little where they are many. The size was fixed before looking at these rows."
-        )
+        of = f"{number(promise.size)} of {number(promise.pool_size)} candidates"
+        most = f"A list has at most {of} on average over draws of the unlabelled scores"
+        own = "this policy's own average exceeds that about half the time, by little where they are many"
+        size = f"{most}; {own}. The size was fixed before looking at these rows."
         return *phrases.ALL_ROWS, phrases.OTHER_SCORES, phrases.POOL_SIZE_KNOWN, size
 
     def evidence(self, cutoff: Cutoff) -> str:

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from surelist._files import Chance, hold
 from surelist.bounds.counts import first_crossing_counts
 from surelist.errors import InvalidInput, NotCertifiable, Shortfall
-from surelist.promises import phrases
-from surelist.promises.phrases import percent
+from surelist.promises.phrases import ALL_ROWS, ONE_LOOK, SCORE_FIXED, alpha_bounds, at_most, percent
 from surelist.promises.promise import Level, Needs, Promise, Proof
 from surelist.promises.state import Certificate, Certified, Cutoff, Requirement, Step
 
@@ -83,7 +82,7 @@ class CountPromise(Promise, frozen=True):
 
     def one_look(self) -> str:
         """That it was fixed before looking, and what is covered otherwise."""
-        return phrases.ONE_LOOK
+        return ONE_LOOK
 
     def certify(self, evidence: Evidence, level: Level, most: float = math.inf) -> Certified:
         """A threshold for each count that the rule asks for."""
@@ -175,11 +174,8 @@ class Counts(Proof, tag="counts", frozen=True):
 
     def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
         promise = cutoff.promised(CountPromise)
-        return (
-            phrases.SCORE_FIXED, phrases.ROWS_ALIKE, phrases.NO_ROW_LEFT_OUT,
-            phrases.alpha_bounds(policy.alpha), self.when_fixed(promise, policy),
-            *promise.count_conditions(policy),
-        )  # fmt: skip
+        rows = SCORE_FIXED, *ALL_ROWS, alpha_bounds(policy.alpha)
+        return *rows, self.when_fixed(promise, policy), *promise.count_conditions(policy)
 
     def when_fixed(self, promise: CountPromise, policy: Certificate) -> str:
         """What had to be fixed before looking at the rows."""
@@ -254,16 +250,14 @@ class Looks(Counts, tag="looks", frozen=True):
             fixed += "every pool screened is in the evidence, and a review that has not come counts as not "
             fixed += "qualified."
         else:
-            fixed += (
-                "beside the calibration rows the evidence is candidates of every pool screened, each "
-                f"drawn with probability {percent(self.audit_rate)}, shortlisted or not, by a draw "
-                "that depends on nothing else; one whose review has not come counts as not qualified."
-            )
+            fixed += "beside the calibration rows the evidence is candidates of every pool screened, each "
+            fixed += f"drawn with probability {percent(self.audit_rate)}, shortlisted or not, by a draw that "
+            fixed += "depends on nothing else; one whose review has not come counts as not qualified."
         *common, _ = super().conditions(cutoff, policy)[:5]
         return (*common, fixed, *cutoff.promised(CountPromise).count_conditions(policy))
 
     def sure(self, policy: Certificate) -> str:
-        return f"{phrases.at_most(policy.alpha, 'campaign', 'ever makes', 'ever make')} a false promise"
+        return f"{at_most(policy.alpha, 'campaign', 'ever makes', 'ever make')} a false promise"
 
     def check(self, cutoff: Cutoff) -> None:
         rate, budgets = cutoff.promised(RatePromise).rate, list(self.budgets)

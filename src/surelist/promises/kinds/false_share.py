@@ -13,12 +13,11 @@ from surelist._arrays import Floats
 from surelist._files import hold
 from surelist._numerals import of_every
 from surelist.bounds.precision import false_share_rank
-from surelist.promises import phrases
 from surelist.promises.conditions import BESIDE, Proved
 from surelist.promises.curve import count_at_least
 from surelist.promises.evidence import Evidence, scores_fingerprint
 from surelist.promises.options import SHARE
-from surelist.promises.phrases import counted, number, percent
+from surelist.promises.phrases import ALL_ROWS, ONE_LOOK, ROWS_APART, SCORE_FIXED, counted, number, percent
 from surelist.promises.promise import About, Level, Promise, Proof
 from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
 
@@ -107,8 +106,8 @@ class ConformalList(OfThisPool, tag="false-share", frozen=True):
         average = "An average over many calibrations and pools: the list at hand may hold a smaller share of"
         own = "For this policy's own share, in the long run and with confidence, ask for Precision."
         average = f"{average} qualified candidates, about half the time. {own}"
-        alike = phrases.SCORE_FIXED, *phrases.ALL_ROWS, phrases.ROWS_APART
-        return *alike, average, NO_OTHER, phrases.ONE_LOOK
+        alike = SCORE_FIXED, *ALL_ROWS, ROWS_APART
+        return *alike, average, NO_OTHER, ONE_LOOK
 
     def evidence(self, cutoff: Cutoff) -> str:
         above = counted(self.above, "calibration row")

@@ -127,12 +127,10 @@ class Audited(Proof, tag="audited", frozen=True):
         return f"{super().over(cutoff, policy)} and of those of them that were labelled"
 
     def of_the_rule(self, cutoff: Cutoff) -> tuple[str, ...]:
-        labelled = (
-            f"Every row that scores at least {number(self.edge)} was to be labelled, and each of the others "
-            f"with probability {percent(self.audit_rate)}, by a draw of its own that depends on nothing "
-            "else; whoever was drawn has a label, but for those counted here as not qualified. Edge and rate "
-            "were fixed before."
-        )
+        top = f"Every row that scores at least {number(self.edge)} was to be labelled, and each of the others"
+        drawn = f"with probability {percent(self.audit_rate)}, by a draw of its own that depends on nothing"
+        has = "whoever was drawn has a label, but for those counted here as not qualified"
+        labelled = f"{top} {drawn} else; {has}. Edge and rate were fixed before."
         every = f"All {number(self.unlabelled)} rows without a label are in: none was left out."
         return phrases.ROWS_ALIKE, phrases.POOL_SIZE_KNOWN, labelled, every
 
@@ -204,11 +202,10 @@ class Noisy(Counts, frozen=True):
         return phrases.ONE_LOOK
 
     def conditions(self, cutoff: Cutoff, policy: Certificate) -> tuple[str, ...]:
-        noise = (
-            f"Of candidates who are not qualified at most {percent(self.false_positive)} are labelled "
-            f"qualified, of the qualified at most {percent(self.false_negative)} are not, at every score; "
-            "each label is wrong or right on its own. This is an assumption: the rows cannot show it."
-        )
+        wrong = f"Of candidates who are not qualified at most {percent(self.false_positive)} are labelled"
+        missed = f"qualified, of the qualified at most {percent(self.false_negative)} are not, at every score"
+        alone = "each label is wrong or right on its own. This is an assumption: the rows cannot show it."
+        noise = f"{wrong} {missed}; {alone}"
         return (*super().conditions(cutoff, policy), noise)
 
     def evidence(self, cutoff: Cutoff) -> str:

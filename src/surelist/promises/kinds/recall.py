@@ -11,13 +11,12 @@ from msgspec.structs import replace
 
 from surelist import _check as check, bounds
 from surelist._numerals import about, number, of_every
-from surelist.promises import phrases
 from surelist.promises.conditions import BESIDE, GIVEN, OF_LABELLING, ONE_LIST, Proved, from_rows
 from surelist.promises.curve import PromiseCurve, certified_rates, drawn
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.kinds.counts import MOST_ROWS, CountPromise
 from surelist.promises.options import SHARE
-from surelist.promises.phrases import percent
+from surelist.promises.phrases import LONG_RUN, more_odds, percent
 from surelist.promises.promise import Level, PageChoice, Watched
 from surelist.promises.state import Certificate, Certified, Cutoff, Step
 
@@ -73,7 +72,7 @@ class Recall(CountPromise, tag="recall", frozen=True):
     needs_audit = True
     in_whole_pools = "NextPool(recall=...)"
     certified = ("Of the qualified kept, at least, %", "Kept, at least, %", True)
-    single_list = phrases.LONG_RUN
+    single_list = LONG_RUN
     every_label = True
 
     proved_with = (
@@ -132,7 +131,7 @@ class Recall(CountPromise, tag="recall", frozen=True):
         return (Watched(self.kept_share, audited=True),)
 
     def widened(self, within: float) -> Recall:
-        return replace(self, share=phrases.more_odds(self.share, within))
+        return replace(self, share=more_odds(self.share, within))
 
     def claimed(self, whose: str, by_group: bool) -> str:
         of_whom = " of the group" if by_group else ""

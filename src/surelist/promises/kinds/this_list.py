@@ -213,11 +213,9 @@ class ListCurve(Struct, frozen=True, eq=False):
         """Some lengths, and how sure that is."""
         shown = np.unique(np.geomspace(1, len(self.list_size), LINES).round().astype(int)) - 1
         lines = [f"{'list':>9}  {'at least':>9}  {'at most':>9}  threshold"]
-        lines += [
-            f"{self.list_size[at]:>9,}  {self.at_least[at]:>9,}  {self.at_most[at]:>9,}  "
-            f"{numerals.number(float(self.threshold[at]), 6)}"
-            for at in shown.tolist()
-        ]
+        for at in shown.tolist():
+            counts = (f"{each[at]:>9,}  " for each in (self.list_size, self.at_least, self.at_most))
+            lines.append("".join(counts) + numerals.number(float(self.threshold[at]), 6))
         return "\n".join([*lines, "", self.sure])
 
     @property
@@ -232,14 +230,10 @@ class ListCurve(Struct, frozen=True, eq=False):
     @property
     def conditions(self) -> tuple[str, ...]:
         """What it rests on."""
-        return (
-            *([] if self.doubt is None else [self.doubt]),
-            self.sure,
-            TOGETHER,
-            "Labelled rows and pool are independent draws from one population, and no row is in the pool. "
-            "The score was fixed before any of these labels was seen.",
-            "The first n are those with the highest scores; who has the same score is listed together.",
-        )
+        alike = "Labelled rows and pool are independent draws from one population, and no row is in the pool."
+        alike += " The score was fixed before any of these labels was seen."
+        first = "The first n are those with the highest scores; who has the same score is listed together."
+        return *([] if self.doubt is None else [self.doubt]), self.sure, TOGETHER, alike, first
 
     def plot(self, ax: axes.Axes | None = None, *, path: str | Path | None = None) -> axes.Axes:
         """At least and at most how many are qualified, by length (``plots`` extra; ``path``: also a file)."""

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from surelist import _check as check, bounds
 from surelist._arrays import Floats, Mask
@@ -23,13 +23,12 @@ from surelist.bounds._tails import safe
 from surelist.bounds.precision import chances, passing
 from surelist.errors import InvalidInput, NotCertifiable
 from surelist.filters import ACCEPT, LOOK, REJECT
-from surelist.promises import phrases
 from surelist.promises.conditions import OF_LABELLING, Proved
 from surelist.promises.evidence import Evidence
 from surelist.promises.judging import RowsSeen, ShareSeen
 from surelist.promises.kinds.precision import Tested, grid, in_a_row
 from surelist.promises.options import share_option
-from surelist.promises.phrases import counted, percent
+from surelist.promises.phrases import ALL_ROWS, LONG_RUN, OTHER_SCORES, counted, percent
 from surelist.promises.promise import Level, PageChoice, Promise, Proof, Watched
 from surelist.promises.state import Certificate, Certified, Cutoff, Step, refuse
 
@@ -104,7 +103,7 @@ class Triage(Promise, tag="triage", frozen=True):
     every_label = True
     three_ways = True
     needs_audit = True
-    single_list = phrases.LONG_RUN
+    single_list = LONG_RUN
 
     sample = "triage"
 
@@ -206,10 +205,8 @@ class Triage(Promise, tag="triage", frozen=True):
         if accepted is None or rejected is None:
             raise self._refusal(evidence, level, accepted is None)
         lower = rejected.edge if self.reject is None else math.nextafter(-rejected.edge, math.inf)
-        proof = TwoLists(
-            len(others), min(lower, accepted.edge), accepted.listed, accepted.right, accepted.steps,
-            accepted.part, rejected.listed, rejected.right, rejected.steps, rejected.part,
-        )  # fmt: skip
+        sides = (number for each in (accepted, rejected) for number in astuple(each)[1:])
+        proof = TwoLists(len(others), min(lower, accepted.edge), *sides)
         step = Step(0, accepted.right, accepted.edge)
         return Certified((step,), len(scores), int(np.count_nonzero(good)), proof)
 
@@ -304,7 +301,7 @@ class TwoLists(Proof, tag="two-lists", frozen=True):
             "The shares are those of all who are ever accepted or rejected; a single pool may lie below."
         )
         labels = "Every calibration row has a label."
-        return *phrases.ALL_ROWS, labels, phrases.OTHER_SCORES, fixed, long_run
+        return *ALL_ROWS, labels, OTHER_SCORES, fixed, long_run
 
     def evidence(self, cutoff: Cutoff) -> str:
         rows = f"{self.accepted_right:,} of {counted(self.accepted, 'calibration row')} accepted"
