@@ -213,14 +213,15 @@ def recall() -> None:
     """What the solved level of a control sample gives over the binomial rule."""
     from fractions import Fraction
 
-    from surelist.bounds.control_sample import binomial_drops, control_level, control_rule
+    from surelist.bounds.control_sample import _levels, _missable, binomial_drops, control_rule
 
     for size, drawn, share in ((2000, 600, "0.95"), (10_000, 2500, "0.95"), (10_000, 2500, "0.8")):
         start = time.process_time()
         rule = control_rule(size, drawn, Fraction(share), ALPHA)
         took = time.process_time() - start
         plain = binomial_drops(drawn, Fraction(share), ALPHA)
-        level = control_level(size, drawn, Fraction(share), tuple(plain.tolist()))
+        relevant = np.arange(size + 1)
+        level = _levels(size, drawn, plain, relevant, _missable(relevant, Fraction(share))).max()
         print(
             f"N = {size:,}, n = {drawn:,}, r = {share}: level {rule.level:.4f} over every R, {rule.needed} relevant "
             f"items suffice; binomial {level:.4f}, {int(np.argmax(plain >= 0))}; solved in {took:.2f} s of CPU"

@@ -17,9 +17,9 @@ from surelist.bounds.control_sample import (
     _drops_at,
     _last_of_each,
     _levels,
+    _missable,
     _plug_in,
     binomial_drops,
-    control_level,
     control_rule,
 )
 
@@ -45,6 +45,12 @@ def level(size: int, drawn: int, recall: Fraction, drops, known: int = 0) -> Fra
                 total += pmf(size, relevant, drawn, count) * fails
         worst = max(worst, total)
     return worst
+
+
+def control_level(size: int, drawn: int, recall: Fraction, drops) -> float:
+    """The same by the code, for numbers that integers take too long for."""
+    relevant = np.arange(size + 1)
+    return float(_levels(size, drawn, np.asarray(drops), relevant, _missable(relevant, recall)).max())
 
 
 CASES = [

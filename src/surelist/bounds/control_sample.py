@@ -221,14 +221,6 @@ def binomial_drops(drawn: int, recall: Fraction, alpha: float) -> Ints:
     return np.maximum(np.asarray(drops, dtype=np.int64), NO_DROP)
 
 
-def control_level(
-    size: int, drawn: int, recall: Fraction, drops: tuple[int, ...] | Ints, known: int = 0
-) -> float:
-    """The largest chance of a failure over every R in 0..N."""
-    relevant = np.arange(size + 1)
-    return float(_levels(size, drawn, np.asarray(drops), relevant, _missable(relevant + known, recall)).max())
-
-
 def _missable(relevant: Ints, recall: Fraction) -> Ints:
     """u(R) = floor((1-r) R), in integers."""
     r = 1 - recall
@@ -370,11 +362,7 @@ def _raised(
     drop: Floats | int,
 ) -> tuple[Floats, Floats]:  # fmt: skip
     """P(Hyp(R, B+1, n+) <= d+1) and P(= d+1) from those of B and d: the new marked item is not drawn."""
-    gain = _gain(relevant, marked, count, drop)
-    return tail + term * (marked - drop) * gain, term * (marked + 1) * gain
-
-
-def _gain(relevant: Floats | Ints, marked: Floats | Ints, count: Floats | Ints, drop: Floats | int) -> Floats:
-    """What ties both together: C(R-B-1, n-d-1) / C(R-B, n-d) / (d+1)."""
     others = relevant - marked
-    return np.where(others > 0, (count - drop) / ((drop + 1.0) * np.maximum(others, 1)), 0.0)
+    # what ties both together: C(R-B-1, n-d-1) / C(R-B, n-d) / (d+1)
+    gain = np.where(others > 0, (count - drop) / ((drop + 1.0) * np.maximum(others, 1)), 0.0)
+    return tail + term * (marked - drop) * gain, term * (marked + 1) * gain

@@ -45,9 +45,14 @@ class Option(Struct, frozen=True):
     words: str = ""
 
 
-def share_option(help: str, words: str = "") -> Option:
+def several(help: str, metavar: str) -> Option:
+    """What may be said more than once."""
+    return Option((), list[str], f"{help} Repeat.", metavar)
+
+
+def share_option(help: str, words: str = "", metavar: str = "SHARE") -> Option:
     """A field of a promise that is a share."""
-    return Option(None, Share, help, "SHARE", words)
+    return Option(None, Share, help, metavar, words)
 
 
 @cache
@@ -87,6 +92,7 @@ LIST_SIZE = Option(
     None, float, "For a budget: candidates that can be reviewed per pool.", "K", "how many you can review"
 )
 
+WRONG = "Labels may be wrong: at most this share of"
 SHARED = {"k": K, "pool_size": POOL_SIZE, "share": SHARE, "size": LIST_SIZE}
 
 OPTIONS: dict[str, Option] = {
@@ -100,43 +106,26 @@ OPTIONS: dict[str, Option] = {
         None, str, "Column with a candidate's pool; without a pool size whole pools are counted, not rows."
     ),
     "promise": Option("expected", str, "What is promised: the name of a kind."),
-    "also": Option(
-        (),
-        list[str],
-        "Another promise of the same list: expect:5/100, pool:3/100, recall:0.9, precision:0.8. Repeat.",
-        "PROMISE",
+    "also": several(
+        "Another promise of the same list: expect:5/100, pool:3/100, recall:0.9, precision:0.8.", "PROMISE"
     ),
-    "other_score": Option(
-        (), list[str], "Another score column: the best one is kept, alpha is shared. Repeat.", "COLUMN"
-    ),
+    "other_score": several("Another score column: the best one is kept, alpha is shared.", "COLUMN"),
     "unlabelled": Option(None, str, "File with scores of other candidates, without labels.", "FILE"),
-    "audit_rate": Option(
-        None, Share, "Share of rows below audited_below that were labelled at random.", "RATE"
-    ),
+    "audit_rate": share_option("Share of rows below audited_below that were labelled at random.", "", "RATE"),
     "audited_below": Option(None, float, "Every row at or above this score was labelled.", "SCORE"),
     "probability": Option(None, str, "Column with the probability at which each row was labelled.", "COLUMN"),
     "lowest_rate": Option(None, Share, "With probability: the lowest of them, fixed beforehand.", "RATE"),
     "lowest_score": Option(
         None, float, "With probability: rows below this score may have been labelled less often.", "SCORE"
     ),
-    "false_positive": Option(
-        None,
-        float,
-        "Labels may be wrong: at most this share of the unqualified is labelled qualified.",
-        "SHARE",
-    ),
-    "false_negative": Option(
-        None, float, "Labels may be wrong: at most this share of the qualified is labelled not.", "SHARE"
-    ),
+    "false_positive": Option(None, float, f"{WRONG} the unqualified is labelled qualified.", "SHARE"),
+    "false_negative": Option(None, float, f"{WRONG} the qualified is labelled not.", "SHARE"),
     "longest": Option(
         None, float, "With false_positive: the largest share of candidates that may be listed.", "SHARE"
     ),
     "largest_pool": Option(None, int, "For promises per pool: the largest pool, instead of a range."),
-    "target": Option(
-        (),
-        list[str],
-        'Target of a group, e.g. "women=3.8/76", "women=pool:3/76" or "women=recall:0.9". Repeat.',
-        "NAME=K/M",
+    "target": several(
+        'Target of a group, e.g. "women=3.8/76", "women=pool:3/76" or "women=recall:0.9".', "NAME=K/M"
     ),
     "alpha": Option(0.1, Share, "How often the promise may be false."),
     "rule": Option("exact", Rule, "Expected: exact, dkw, simultaneous; per pool: exact, pac, bernstein."),
@@ -155,12 +144,8 @@ OPTIONS: dict[str, Option] = {
     "missing_labels": Option(
         "error", MissingLabels, "Rows without a label: stop, or count them as not qualified."
     ),
-    "pos_label": Option(
-        (), list[str], "A value of the label that means qualified, such as yes. Repeat.", "VALUE"
-    ),
-    "neg_label": Option(
-        (), list[str], "A value that means not qualified; needed where there are several. Repeat.", "VALUE"
-    ),
+    "pos_label": several("A value of the label that means qualified, such as yes.", "VALUE"),
+    "neg_label": several("A value that means not qualified; needed where there are several.", "VALUE"),
     "sheet": Option(None, str, "Sheet of an Excel file, if several are not empty.", "NAME"),
     "header_row": Option(
         None, int, "Row of a CSV or Excel file with the column names, where it is not found.", "ROW"
