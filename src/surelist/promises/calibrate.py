@@ -110,14 +110,12 @@ def calibrate(
         target, groups=groups, ties=ties, alpha=alpha, rule=rule, calibration_share=calibration_share,
         missing_labels=missing_labels,
     )  # fmt: skip
+    names, ids, known = groups and groups.names, getattr(ties, "ids", None), getattr(labels, "labels", labels)
     check.require_one_index(
-        scores=scores, labels=getattr(labels, "labels", labels),
-        probability=getattr(labels, "probability", None), groups=groups and groups.names,
-        ids=getattr(ties, "ids", None), ratios=ratios_of(shift), pools=pools,
+        scores=scores, labels=known, probability=getattr(labels, "probability", None), groups=names, ids=ids,
+        ratios=ratios_of(shift), pools=pools,
     )  # fmt: skip
-    given = Arrays(
-        scores, labels, groups and groups.names, getattr(ties, "ids", None), shift, pools, unlabelled
-    )
+    given = Arrays(scores, labels, names, ids, shift, pools, unlabelled)
     with fitting_advice(terms):
         policy = certify_arrays(given, terms)
     warn_of_doubts(policy, stacklevel=2)

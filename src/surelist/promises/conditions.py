@@ -230,10 +230,8 @@ NOW = {  # keywords of earlier versions, and what says the same
     "group_split": "groups=Groups(names, split=...)",
     "group_rows": "groups=Groups(names, rows=...)",
 }
-NOW |= {
-    name: f"read=Read({name}=...)"
-    for name in ("pos_label", "neg_label", "sheet", "decimal", "engine", "spark_master")
-}
+OF_READING = ("pos_label", "neg_label", "sheet", "decimal", "engine", "spark_master")
+NOW |= {name: f"read=Read({name}=...)" for name in OF_READING}
 
 
 def refuse_earlier(given: dict[str, object], function: str) -> None:

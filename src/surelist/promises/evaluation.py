@@ -235,7 +235,5 @@ def _members(groups: object, policy: Policy, rows: int) -> dict[str, Mask]:
 
 def _kept(group: str | None, seen: RowsSeen, of: RowsSeen) -> Kept:
     both, pools = seen.listed & seen.good, seen.pools
-    return Kept(
-        group, Share.seen(seen.listed, seen.rows, pools), Share.seen(both, of.rows, pools),
-        Share.seen(both, seen.good, pools), Share.seen(both, seen.listed, pools),
-    )  # fmt: skip
+    parts = (seen.listed, seen.rows), (both, of.rows), (both, seen.good), (both, seen.listed)
+    return Kept(group, *(Share.seen(won, among, pools) for won, among in parts))

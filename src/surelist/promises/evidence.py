@@ -226,9 +226,8 @@ class PoolRows(Struct, frozen=True, eq=False):
 
     @classmethod
     def of(
-        cls, scores: Floats, values: Floats | Mask, codes: Ints, pools: int, *,
-        by_rank: bool = False,
-    ) -> PoolRows:  # fmt: skip
+        cls, scores: Floats, values: Floats | Mask, codes: Ints, pools: int, *, by_rank: bool = False
+    ) -> PoolRows:
         if by_rank:
             scores = ranks_within(scores, codes)
         chosen = np.flatnonzero(values > 0)

@@ -39,6 +39,7 @@ GAP = 0.1  # between the shares of pool and calibration rows that reach some sco
 LEVEL = 1e-4  # of the gap's test: false warnings of every 10,000 pools at most
 
 Sizes = Mapping[str | None, tuple[int, int]]  # (candidates, shortlisted) per group; None: everyone
+Counts = Mapping[str | None, PoolCounts]
 PoolSizes = Mapping[str | None, Sequence[int]]  # of each pool, where there are several; per group as well
 
 
@@ -82,11 +83,7 @@ def check_arrays(
 
 
 def check_pool(
-    policy: Certificate,
-    candidates: int,
-    sizes: Sizes,
-    counts: Mapping[str | None, PoolCounts],
-    pools: PoolSizes | None = None,
+    policy: Certificate, candidates: int, sizes: Sizes, counts: Counts, pools: PoolSizes | None = None
 ) -> tuple[PoolCheck, ...]:
     """All checks that the policy's summary allows."""
     checks: list[PoolCheck] = []
@@ -108,7 +105,7 @@ def check_pool(
     return tuple(checks)
 
 
-def drift_checks(policy: Certificate, counts: Mapping[str | None, PoolCounts]) -> tuple[PoolCheck, ...]:
+def drift_checks(policy: Certificate, counts: Counts) -> tuple[PoolCheck, ...]:
     """How far the scores of one pool lie from those of the calibration rows, per group that was counted."""
     return tuple(
         _drift(cutoff, _reference(cutoff.scores), counts[cutoff.group])

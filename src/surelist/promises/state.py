@@ -80,15 +80,14 @@ class Certified(Struct, frozen=True):
 
 
 def refuse(
-    promise: Promise, level: Level, evidence: Counted, reason: str, *, count: int = 0,
-    rows_needed: int | None = None,
-) -> NotCertifiable:  # fmt: skip
+    promise: Promise, level: Level, evidence: Counted, reason: str, *, count: int = 0
+) -> NotCertifiable:
     """The refusal of a rule that counts something other than rows; ``reason`` says what and the way out."""
     return NotCertifiable(
         Shortfall(
             target=f"{promise.describe()} (alpha={level.alpha:g}, rule={level.rule!r})",
             rows=evidence.rows, qualified_available=evidence.qualified, critical_count=count, largest_k=None,
-            largest_share=None, rows_needed=rows_needed, reason=reason,
+            largest_share=None, rows_needed=None, reason=reason,
         )
     )  # fmt: skip
 

@@ -279,10 +279,8 @@ def certify_rate(evidence: Evidence, target: RatePromise, level: Level) -> Certi
         reason = f"{needed} {there}: gather more rows, or ask for less."
         raise refuse(target, level, evidence, reason, count=count)
     steps = evidence.steps((Requirement(0, count),))
-    proof = NoisyRate(
-        float(noise.false_positive), float(noise.false_negative), float(noise.longest), len(others), rank,
-        edge if gamma else float(others.min()),
-    )  # fmt: skip
+    wrong, longest = (float(noise.false_positive), float(noise.false_negative)), float(noise.longest)
+    proof = NoisyRate(*wrong, longest, len(others), rank, edge if gamma else float(others.min()))
     return Certified(steps, evidence.rows, evidence.qualified, proof)
 
 
@@ -307,9 +305,8 @@ def _needed_of_share(
 ) -> int | None:
     """How many of the rows labelled qualified have to be listed; None where no number would do."""
     gamma = noise.spent(level)
-    share = labelled_share(
-        target.kept_share, rows, labelled, noise.false_positive, noise.false_negative, gamma
-    )
+    rates = (noise.false_positive, noise.false_negative)
+    share = labelled_share(target.kept_share, rows, labelled, *rates, gamma)
     if share is None or labelled == 0:
         return None
     return bounds.critical_count(labelled, share, level.alpha - gamma)

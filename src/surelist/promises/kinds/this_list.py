@@ -221,11 +221,10 @@ class ListCurve(Struct, frozen=True, eq=False):
     @property
     def sure(self) -> str:
         """How sure that is."""
-        return (
-            "So many of the first n of this list are qualified, at least and at most, for all lengths at "
-            "once: a length may be chosen after looking. Any of it is wrong with probability at most "
-            f"{percent(self.alpha)} over the draw of {self.rows:,} calibration rows and this pool together."
-        )
+        first = "So many of the first n of this list are qualified, at least and at most, for all lengths at"
+        over = f"over the draw of {self.rows:,} calibration rows and this pool together"
+        wrong = f"Any of it is wrong with probability at most {percent(self.alpha)} {over}."
+        return f"{first} once: a length may be chosen after looking. {wrong}"
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -312,11 +311,10 @@ def _doubt(rows: Floats, others: Floats, candidates: int) -> str | None:
     noise = math.sqrt(math.log(2 / LEVEL) / 2 * (1 / candidates + 1 / len(rows)))
     if abs(listed[at] - reached[at]) <= max(noise, GAP):
         return None
-    return (
-        f"{percent(round(listed[at], 4))} of {candidates:,} candidates score at least {number(marks[at])}, "
-        f"and {percent(round(reached[at], 4))} of {len(rows):,} calibration rows. They do not look like "
-        "candidates of one population by one score, and the promise needs such."
-    )
+    here = f"{percent(round(listed[at], 4))} of {candidates:,} candidates score at least {number(marks[at])}"
+    there = f"{percent(round(reached[at], 4))} of {len(rows):,} calibration rows"
+    alike = "They do not look like candidates of one population by one score, and the promise needs such."
+    return f"{here}, and {there}. {alike}"
 
 
 def _fewest(rows: Floats, kind: Mask, thresholds: Floats, listed: Ints, pool: int, alpha: float) -> Ints:
