@@ -191,12 +191,9 @@ def close(app) -> None:
 
 def operations(app) -> list[tuple[str, str]]:
     """Every (method, path) the app answers, from its own routes: a new one is covered when it is written."""
-    routes = [
-        inner for route in app.routes for inner in getattr(route, "original_router", app).routes
-    ] + list(app.routes)
     pairs = {
         (method, route.path)
-        for route in routes
+        for route in app.routes
         for method in getattr(route, "methods", None) or ()
         if method != "HEAD"
     }

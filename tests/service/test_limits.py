@@ -142,6 +142,11 @@ def test_an_unfinished_login_holds_nothing(guarded_server):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "guarded_server",
+    ["from surelist.service import middleware; middleware.HEADER_SECONDS = 1"],
+    indirect=True,
+)
 def test_slow_headers_are_cut_off(guarded_server):
     with connected(guarded_server) as client:
         client.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")

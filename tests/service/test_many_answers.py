@@ -112,8 +112,8 @@ def one_more(client: TestClient, teller: Teller, rows_read: Any) -> int:
 
 
 @pytest.mark.slow
-def test_ten_thousand_answers_one_by_one_work_and_each_reads_as_few_rows_as_the_first(settings, rows_read):
-    many = 10_000 if settings.database.endswith(".db") else 1_100  # PostgreSQL goes the same way, slower
+@pytest.mark.parametrize("many", [1_100, pytest.param(10_000, marks=pytest.mark.exhaustive)])
+def test_thousands_of_answers_one_by_one_work_and_each_reads_as_few_rows_as_the_first(settings, rows_read, many):
     with TestClient(create_app(settings), base_url="http://localhost") as client:
         ident = begin(client)
         teller = Teller(registry_of(client), ident)

@@ -74,8 +74,8 @@ def create_app(settings: Settings) -> FastAPI:
         docs_url=None, redoc_url=None, openapi_url="/api/v1/openapi.json",
     )  # fmt: skip
     app.state.runtime, app.state.sandboxes = runtime, sandboxes
-    for router in (api.router, visitor.router):
-        app.include_router(router)
+    for router in (api.router, visitor.router):  # as they are: including a router builds every route again
+        app.router.routes.extend(router.routes)
     app.mount("/static", StaticFiles(directory=FOLDER / "static"))
     _add_checks(app)
     _add_errors(app)
