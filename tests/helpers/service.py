@@ -59,13 +59,13 @@ class PostgresServer:
             self.user = "postgres" if _has_user("postgres") else "nobody"
             shutil.chown(self.folder, self.user)
         self.data = self.folder / "data"
-        self._run(
-            "initdb", "-D", str(self.data), "-U", "surelist", "-A", "trust", "-E", "UTF8", "--no-locale"
-        )
+        options = ("-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
+        self._run("initdb", "-D", str(self.data), "-U", "surelist", *options)
         self.start()
 
     def start(self) -> None:
-        options = f"-k {self.folder} -c listen_addresses='' -c max_connections=200 -c fsync=off"
+        options = f"-k {self.folder} -c listen_addresses='' -c max_connections=200"
+        options += " -c fsync=off -c full_page_writes=off"
         log = str(self.folder / "log")
         self._run("pg_ctl", "-D", str(self.data), "-w", "-o", options, "-l", log, "start")
 
@@ -185,8 +185,11 @@ def open_to_the_end(client):
 
 def close(app) -> None:
     """What the end of the service closes, for apps that were never started."""
-    app.state.runtime.registry.close()
-    app.state.runtime.spool.close()
+    runtime = app.state.runtime
+    for slots in (runtime.heavy, runtime.printing):
+        slots.workers.close()
+    runtime.registry.close()
+    runtime.spool.close()
 
 
 def operations(app) -> list[tuple[str, str]]:

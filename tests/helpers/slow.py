@@ -11,6 +11,12 @@ from __future__ import annotations
 import pytest
 
 ENGINES = {"spark_session", "spark_cluster", "postgres", "browser", "page"}
+LONG = {  # ten seconds and more in one piece: begun first, so that all processes end together
+    "test_no_declared_pair_of_conditions_makes_false_promises_more_often_than_alpha",
+    "test_pilot_intervals_are_honest",
+    "test_the_real_2024_file_bears_the_paper_out",
+    "test_the_site_builds_strictly_and_needs_no_network",
+}
 SAME_ENGINE = {"pandas-nullable", "polars", "csv-polars", "capsule", "parquet-folder", "csv-gz"}
 
 
@@ -33,8 +39,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _neighbours(item: pytest.Item) -> int:
-    """First those on Spark, then those in the browser."""
+    """First the long ones, then those on Spark, then those in the browser."""
     fixtures = getattr(item, "fixturenames", ())
-    if "spark" in item.name or "spark_session" in fixtures:
+    if item.name.partition("[")[0] in LONG:
         return 0
-    return 1 if "browser" in fixtures else 2
+    if "spark" in item.name or "spark_session" in fixtures:
+        return 1
+    return 2 if "browser" in fixtures else 3

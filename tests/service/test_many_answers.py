@@ -113,7 +113,9 @@ def one_more(client: TestClient, teller: Teller, rows_read: Any) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("many", [1_100, pytest.param(10_000, marks=pytest.mark.exhaustive)])
-def test_thousands_of_answers_one_by_one_work_and_each_reads_as_few_rows_as_the_first(settings, rows_read, many):
+def test_thousands_of_answers_one_by_one_work_and_each_reads_as_few_rows_as_the_first(
+    settings, rows_read, many
+):
     with TestClient(create_app(settings), base_url="http://localhost") as client:
         ident = begin(client)
         teller = Teller(registry_of(client), ident)
