@@ -169,12 +169,10 @@ async def _receive_form(request: Request, runtime: Runtime, uploads: list[Upload
     except (LookupError, UnicodeError, ValueError, HTTPException) as error:
         raise InvalidInput("body", TWO_FILES) from error
     try:
-        files = [form.get(name) for name in FORM_FILES if name in form]
-        if set(form) - set(FORM_FILES) or "past" not in form or len(form.multi_items()) > len(files):
+        files = [each for name in FORM_FILES if isinstance(each := form.get(name), UploadFile)]
+        if "past" not in form or len(form.multi_items()) > len(files):
             raise InvalidInput("body", TWO_FILES)
         for each in files:
-            if not isinstance(each, UploadFile):
-                raise InvalidInput("body", TWO_FILES)
             uploads.append(await runtime.work(runtime.spool.store, each.file, limit))
             bind(request, uploads[-1].sha256)
     finally:
