@@ -128,8 +128,12 @@ class PrecisionDesign(RankedDesign, tag="precision"):
         left, name = self.left, self.stages[-1].name
         if left <= 0 or name == self.last:
             return None
-        chosen = None if name == "block" else self.next_test(left, left)
-        return self._below(left) if chosen is None else chosen
+        if name != "block" and (test := self.next_test(left, left)) is not None:
+            return test
+        # the best of those nobody has asked for, from the end of the list on
+        before, end = self.asked_before(len(self.stages)), self._passed()[0]
+        free = [at for at, rank in enumerate(self.sample.ranks) if rank >= end and at not in before]
+        return base.Stage("below", free[:left]) if free else None
 
     def next_test(self, left: int, block: int) -> base.Stage | None:
         """A closer look, or a block of at most ``block`` labels and its tests; None: nothing is worth it."""
@@ -162,12 +166,6 @@ class PrecisionDesign(RankedDesign, tag="precision"):
         blocks = [(whole, len(blocks_of(self.ends, whole))) for whole in self.whole]
         wider = 0 if self.everywhere else min(self.first_labels(self.labels), self.size - self.labels)
         return [*blocks, (max(0, wider), 1)]
-
-    def _below(self, left: int) -> base.Stage | None:
-        """The best of those nobody has asked for, from the end of the list on."""
-        before, end = self.asked_before(len(self.stages)), self._passed()[0]
-        free = [at for at, rank in enumerate(self.sample.ranks) if rank >= end and at not in before]
-        return base.Stage("below", free[:left]) if free else None
 
     def _tested(self) -> int | None:
         """The number of the stage that tests prefixes."""

@@ -316,8 +316,10 @@ class StopTest(DrawnTest[StopState]):
     def _verdict(self) -> str:
         state = self._state
         if self.certified:
+            missing = counted(state.labels.count("-"), "item")
+            kept = f", with {missing} kept whose label is missing," * ("-" in state.labels)
             return (
-                f"Certified: what the review found and the hits of this draw{self._kept()} hold at least "
+                f"Certified: what the review found and the hits of this draw{kept} hold at least "
                 f"{percent(state.recall)} of all relevant items. Stop."
             )
         if self.lost:
@@ -337,10 +339,6 @@ class StopTest(DrawnTest[StopState]):
 
     def _recall(self) -> str:
         return f" Certified now: a recall of {percent_down(self.recall_now)}."
-
-    def _kept(self) -> str:
-        missing = self._state.labels.count("-")
-        return f", with {counted(missing, 'item')} kept whose label is missing," if missing else ""
 
     def _corrections(self) -> list[str]:
         """What was corrected, in the order of the record; the first few by name."""
