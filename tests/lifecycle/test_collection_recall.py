@@ -444,6 +444,22 @@ def test_whether_a_sample_goes_on_depends_on_how_many_qualify_and_not_on_where()
             design.verify()
 
 
+def test_a_label_of_a_part_is_corrected_until_one_of_what_follows_is_here():
+    scores, _ = rare()
+    work = sl.Labelling(scores, sl.Recall(0.8), labels=600)
+    part = work.ask()
+    work.tell(part, np.ones(len(part)))
+    assert [stage[1] for stage in work.stages] == [PART, PART]
+    assert work.correct(part, np.zeros(len(part))) == len(part)
+    assert [stage[1] for stage in work.stages] == [PART, FIRST], "the right labels do not go on"
+    work.correct(part, np.ones(len(part)))
+    rows = work.ask()
+    work.tell(rows[:1], [1])
+    with pytest.raises(sl.InvalidInput, match="labels of the next part of a control sample are here"):
+        work.correct(part[:1], [0])
+    work.correct(rows[:1], [0])
+
+
 def test_about_how_many_a_sample_needs_and_when_it_is_looked_at():
     for case in (
         (11_165, 1000, Fraction(9, 10), 0.05),

@@ -293,7 +293,9 @@ class Design(Struct, tag_field="design", forbid_unknown_fields=True, kw_only=Tru
             return None if len(later) == 1 else "a later stage was chosen with it"
         if len(later) == 1 and len(self.waiting) == len(later[0].asked):
             return "what is asked for now shows what it certified"
-        return f"labels of the {later[0].name} that the {self.stages[number].name} chose are here"
+        name, after = self.stages[number].name, later[0].name
+        which = f"next {after}" if after == name else f"{after} that the {name} chose"
+        return f"labels of the {which} are here"
 
     def correct(self, at: int, mark: str) -> None:
         """Replace a label that nothing rests on; what it chose is chosen anew."""
