@@ -251,12 +251,19 @@ def test_of_a_pool_without_candidates_nothing_is_promised(folder, capsys):
         assert ("Nothing is promised of a pool without candidates." in said) != promised
 
 
-def test_no_output_takes_the_place_of_an_input(folder, capsys):
+def test_no_output_takes_the_place_of_another_or_of_an_input(folder, capsys):
     past = ["calibrate", "past rows.csv", "--expect", "5", "--pool-size", "100"]
+    assert run([*past, "-o", "one.svg", "--plot", "./one.svg"]) == 2
+    assert "--plot: one.svg is --output too; choose another name for the picture." in capsys.readouterr().err
+    assert not (folder / "one.svg").exists()
+    (folder / "link.svg").symlink_to("past rows.csv")
+    assert run([*past, "-o", "two.json", "--plot", "link.svg"]) == 2
+    assert "--plot: link.svg is PAST too" in capsys.readouterr().err
     before = (folder / "new.csv").read_bytes()
     assert run([*past, "--unlabelled", "new.csv", "-o", "new.csv"]) == 2
     assert "--output: new.csv is the input new.csv" in capsys.readouterr().err
     assert (folder / "new.csv").read_bytes() == before
+    assert not (folder / "two.json").exists()
 
 
 def test_without_a_standard_output_a_command_still_works(folder, monkeypatch):

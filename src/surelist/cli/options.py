@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, wraps
+from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import click
 
 from surelist._names import OptionNames
+from surelist.errors import InvalidInput
 from surelist.promises import kinds
 from surelist.promises.options import OPTIONS, SHARED, Share, Sizes, WholeShare
 from surelist.promises.promise import Promise
@@ -34,6 +36,28 @@ def _drawable(context: click.Context, parameter: click.Parameter, path: Path | N
 
 
 as_json = click.option("--json", "json_", is_flag=True, help="Print JSON, for machines.")
+
+
+def plot_and_json(command: Callable[..., object]) -> Any:
+    """``--json``; and ``--plot``, a picture of it in a file that is none of its others."""
+
+    @wraps(command)
+    def checked(**given: Any) -> Any:
+        if given["plot"] is not None:
+            _refuse_names_of_files(given["plot"], given)
+        return command(**given)
+
+    picture = file_option("--plot", callback=_drawable, help="Also draw it: .png, .svg or .pdf.")
+    return stacked(picture, as_json)(checked)
+
+
+def _refuse_names_of_files(plot: Path, given: Mapping[str, object]) -> None:
+    files = (each for each in click.get_current_context().command.params if isinstance(each.type, click.Path))
+    for each in files:
+        path = given.get(each.name or "")
+        if each.name != "plot" and isinstance(path, str | Path) and realpath(path) == realpath(plot):
+            name = each.opts[-1] if isinstance(each, click.Option) else each.human_readable_name
+            raise InvalidInput("plot", f"{plot} is {name} too; choose another name for the picture.")
 
 
 def file_argument(name: str, **more: Any) -> Decorator:
@@ -137,9 +161,6 @@ def stacked(*decorators: Decorator) -> Decorator:
     return decorate
 
 
-plot_and_json = stacked(
-    file_option("--plot", callback=_drawable, help="Also draw it: .png, .svg or .pdf."), as_json
-)
 new_state = stacked(output_option("State file to write."), as_json)
 
 
