@@ -49,7 +49,7 @@ def delimiter_of(path: str | Path, default: str = ",") -> str:
 def origin_of(path: str, header_row: int | None = None) -> Origin:
     """Look at the start of a file, and at all of it where it is small; ``header_row`` if it was said."""
     try:
-        with _bytes(path) as file:
+        with bytes_of(path) as file:
             start = file.read(_START)
             more = iter(lambda: file.read(_START), b"")
             if not (
@@ -58,9 +58,8 @@ def origin_of(path: str, header_row: int | None = None) -> Origin:
                 file.seek(0)
                 start = file.read(_LOOKED_AT)
     except (OSError, EOFError) as error:
-        raise InvalidInput(
-            "file", f"cannot read {path}: {getattr(error, 'strerror', None) or error}."
-        ) from error
+        why = getattr(error, "strerror", None) or error
+        raise InvalidInput("file", f"cannot read {path}: {why}.") from error
     if len(start) < _START and not start.strip(b"\xef\xbb\xbf\xff\xfe\0\r\n\t "):
         raise InvalidInput("file", f"{path} is empty: expected a line of column names, and rows.")
     for magic, what in _NO_TEXT.items():
@@ -147,14 +146,15 @@ def _most_frequent(header: str) -> str:
     return max(",;\t|", key=bare.count)
 
 
-def _bytes(path: str) -> BinaryIO:
+def bytes_of(path: str) -> BinaryIO:
+    """A file to read from, unpacked where it is named .gz."""
     return cast(BinaryIO, (gzip.open if path.lower().endswith(".gz") else open)(path, "rb"))
 
 
 def lines_of(path: str, origin: Origin) -> Iterator[str]:
     """The lines of a file from that with the names on; raises where it stops being the text it begins as."""
     errors = "surrogateescape" if origin.encoding == "utf-8" else "strict"
-    with _bytes(path) as file:
+    with bytes_of(path) as file:
         text = io.TextIOWrapper(file, origin.encoding, errors, newline="")
         try:
             for number, line in enumerate(text, 1):

@@ -6,13 +6,13 @@ column of several types is text. ``Origin.not_numbers`` says what a column holds
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Mapping, Sequence
 
 import duckdb
 import msgspec
 
 from surelist.errors import InvalidInput
+from surelist.tables.csv_text import bytes_of
 from surelist.tables.engines.duckdb import connect, json_reader, objects_in, quoted
 from surelist.tables.hints import NESTED, Origin
 
@@ -115,7 +115,7 @@ def _unreadable(paths: Sequence[str]) -> str | None:
     for path in paths:
         number = 0
         try:
-            with (gzip.open if path.lower().endswith(".gz") else open)(path, "rb") as file:
+            with bytes_of(path) as file:
                 for line in file:
                     number += 1
                     if line.strip():

@@ -93,9 +93,8 @@ class Selection(Displayed, Struct, frozen=True):
                 f"{len(sizes):,} pools; {min(sizes):,} to {max(sizes):,} candidates shortlisted in each."
             )
             lines += [f"  {each.describe()}" for each in self.pools if each.drift]
-        return "\n".join(
-            [*lines, *(each.message for each in self.checks if checks is None or each.kind in checks)]
-        )
+        said = [each.message for each in self.checks if checks is None or each.kind in checks]
+        return "\n".join(lines + said)
 
     def _display(self) -> Display:
         line, *more = self.describe().splitlines()
@@ -263,13 +262,6 @@ def _summary(columns: Columns, filter: Filter, sizes: Sizes, listed: bad_rows.Co
     )
 
 
-def _triage(columns: Columns, filter: Filter) -> nw.Expr:
-    """Which of three lists each candidate is on."""
-    low, high = filter.looked_from, filter.groups[0].thresholds[0].score
-    between = nw.when(columns.score < low).then(nw.lit(REJECT)).otherwise(nw.lit(LOOK))
-    return nw.when(columns.score >= high).then(nw.lit(ACCEPT)).otherwise(between)
-
-
 def _three_lists(columns: Columns, filter: Filter, result: Selection) -> Selection:
     """A copy with how many are on each of three lists."""
     if filter.looked_from is None:
@@ -294,5 +286,8 @@ def _shortlist(
     if REASON in added:
         kept = kept.with_columns(limits.reason(columns).alias(REASON))
     if TRIAGE in added:
-        kept = kept.with_columns(_triage(columns, filter).alias(TRIAGE))
+        low, high = filter.looked_from, filter.groups[0].thresholds[0].score
+        between = nw.when(columns.score < low).then(nw.lit(REJECT)).otherwise(nw.lit(LOOK))
+        three = nw.when(columns.score >= high).then(nw.lit(ACCEPT)).otherwise(between)
+        kept = kept.with_columns(three.alias(TRIAGE))
     return kept.select(*columns.table.columns, *added)
