@@ -1,4 +1,4 @@
-"""``surelist validate`` and ``surelist stop report``: from a file of decisions to a page."""
+"""``surelist validate`` and ``surelist stop plan|report``: from a file of decisions to a page."""
 
 from __future__ import annotations
 
@@ -104,7 +104,11 @@ def test_a_sheet_that_differs_from_the_record_is_refused_and_a_blank_may_be_fina
     assert run(START) == 2  # a draw is made once
 
 
-def test_a_stop_test_is_reported():
+def test_a_stop_test_is_planned_and_reported(capsys):
+    assert run(["stop", "plan", "--found", "195", "--rest", "8000", "--recall", "0.95"]) == 0
+    said = capsys.readouterr().out
+    assert "2,133" in said.splitlines()[4]
+    assert "if 5 left" in said
     run(["stop", "start", "decided.csv", "--found", "50", "--recall", "0.5", "-o", "st.json"])
     assert run(["stop", "report", "st.json", "-o", "stop.html"]) == 0
     assert "Go on: label" in Path("stop.html").read_text()
@@ -119,8 +123,8 @@ def test_a_plan_with_an_impossible_share_is_refused(given, said, capsys):
 
 
 def test_more_looks_than_can_be_planned_are_refused(capsys):
-    start = ["stop", "start", "decided.csv", "--found", "50", "--recall", "0.5", "--looks", "101"]
-    assert run([*start, "-o", "st.json"]) == 2
+    plan = ["stop", "plan", "--found", "195", "--rest", "8000", "--recall", "0.95", "--looks", "101"]
+    assert run(plan) == 2
     assert "at most 100 looks" in capsys.readouterr().err
 
 
@@ -138,6 +142,11 @@ def test_a_sheet_of_a_table_with_a_column_of_labels_in_capitals_is_recorded():
     run(["validate", "next", "v.json", "-o", "sheet.csv"])
     assert list(filled("sheet.csv")[0]) == ["surelist_row", "label"]
     assert run(["validate", "record", "v.json", "sheet.csv"]) == 0
+
+
+def test_a_plan_of_a_stop_test_has_each_case_once(capsys):
+    run(["stop", "plan", "--found", "5", "--rest", "100", "--recall", "0.95"])
+    assert capsys.readouterr().out.count("if 0 left") == 1
 
 
 def test_a_blank_row_of_a_sheet_is_skipped_and_rows_count_as_a_spreadsheet_does(capsys):

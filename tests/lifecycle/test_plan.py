@@ -10,6 +10,7 @@ from scipy.stats import binom
 import surelist as sl
 from surelist.lifecycle.plan import Binormal
 from surelist.lifecycle.planning import smallest_rows, steady_rows
+from surelist.lifecycle.pool_plans import _pools_needed
 from surelist.promises.promise import Level
 from tests.helpers.simulated_pools import DISTANCE
 
@@ -105,6 +106,15 @@ def test_from_the_number_named_on_it_stays_certifiable_with_that_probability(tar
             "40 or more make it certifiable with probability 90%"
             in sl.plan(TARGET, base_rate=0.19, auc=AUC).recommendation()
         )
+
+
+def test_from_the_number_of_pools_named_on_it_stays_certifiable():
+    for never in (0.01, 0.03):
+        half, sure = _pools_needed(0.1, never)
+        for each, assurance in ((half, 0.5), (sure, 0.9)):
+            chances = [binom.cdf((m + 1) // 10 - 1, m, never) for m in range(1, 1000)]
+            assert chances[each.rows - 2] < assurance
+            assert min(chances[each.rows - 1 :]) >= assurance
 
 
 def test_targets_beyond_the_qualified_there_are():

@@ -1,4 +1,4 @@
-"""Plans for precision, a budget and collections: agreement with calibrating simulated rows, and refusals."""
+"""Plans for precision, a budget and whole pools: agreement with calibrating simulated rows, and refusals."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
+from scipy.special import expit, ndtr
 
 import surelist as sl
 
@@ -56,11 +56,45 @@ def test_precision_agrees_with_calibrating_and_supplies_the_start():
     assert row.list_size == pytest.approx(np.mean(lists), abs=1.0)
 
 
+def clustered(rng, pools):
+    codes = np.repeat(np.arange(pools), rng.integers(20, 100, pools))
+    z = rng.standard_normal(len(codes))
+    labels = rng.random(len(codes)) < expit(-2 + 1.8 * z + 0.7 * rng.standard_normal(pools)[codes])
+    return z, labels, codes
+
+
+@pytest.mark.parametrize("target", [sl.NextPool(k=2), sl.NextPool(recall=0.7), sl.PoolAverage(3, spread=3)])
+def test_whole_pools_agree_with_calibrating(target):
+    rng = np.random.default_rng(4)
+    plan = sl.plan(target, pilot=clustered(rng, 1500), sizes=[60])
+    judge, _, of = clustered(rng, 500)
+    lists, certified = [], 0
+    for _ in range(120):
+        scores, labels, codes = clustered(rng, 60)
+        try:
+            policy = sl.calibrate(scores, labels, target, pools=codes)
+        except sl.NotCertifiable:
+            continue
+        certified += 1
+        lists.append(float(np.count_nonzero(judge >= policy.threshold)) / (of.max() + 1))
+    row = at(plan, 60)
+    assert row.assurance == pytest.approx(certified / 120, abs=0.1)
+    assert row.list_size == pytest.approx(np.mean(lists), rel=0.08)
+    assert any(line.split()[:1] == ["pools"] for line in plan.describe().splitlines())
+
+
+def test_the_fewest_pools_are_those_that_the_rule_needs():
+    pilot = np.tile([3.0, 2.0, 1.0], 40), np.ones(120), np.repeat(np.arange(40), 3)
+    assert sl.plan(sl.NextPool(k=1), pilot=pilot).needs(0.9) == 9  # 1/alpha - 1
+    assert sl.plan(sl.NextPool(k=1), pilot=pilot, alpha=0.05).needs(0.9) == 19
+    assert sl.plan(sl.NextPool(k=4), pilot=pilot).needs(0.9) is None
+
+
 @pytest.mark.parametrize(
     ("target", "options", "words"),
     [
-        (sl.NextPool(k=3), {"base_rate": 0.2, "auc": 0.8}, "there is no plan for"),
-        (sl.PoolAverage(3), {"pilot": ([1.0], [1])}, "there is no plan for"),
+        (sl.NextPool(k=3), {"base_rate": 0.2, "auc": 0.8}, "a pilot with pools"),
+        (sl.PoolAverage(3), {"pilot": ([1.0], [1])}, "a pilot with pools"),
         ([sl.Expected(5, 100), sl.Precision(0.5)], {"base_rate": 0.2, "auc": 0.8}, "one by one"),
         (sl.PoolAverage(50, of="value"), {"base_rate": 0.2, "auc": 0.8}, "no plan for amounts"),
         (sl.Value(50, 100), {"base_rate": 0.2, "auc": 0.8}, "no plan for amounts"),

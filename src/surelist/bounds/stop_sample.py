@@ -69,6 +69,12 @@ def rest_level(rest: int, worst: list[int], sizes: list[int]) -> float:
     return float(_levels(rest, relevant, worst, sizes).max()) if len(relevant) else 0.0
 
 
+def certified_by(rest: int, relevant: int, sizes: Sequence[int]) -> list[float]:
+    """P_K(certified by look x) for K ``relevant`` items in the rest and every look x."""
+    left = np.array([float(relevant)])
+    return [float(_levels(rest, left, [0] * x, sizes[:x])[0]) for x in range(1, len(sizes) + 1)]
+
+
 def _levels(rest: int, relevant: Floats, worst: list[int], sizes: Sequence[int]) -> Floats:
     """P_K(a false certificate) for each K in ``relevant``: recursion over hits, J states."""
     alive = np.zeros((len(relevant), len(sizes)))  # alive[., h] = P(h hits, not certified yet)

@@ -212,6 +212,22 @@ test_options = flags.stacked(
     click.option("--recall", type=SHARE, required=True, help="Share of all relevant items to certify."),
     click.option("--alpha", type=SHARE, default=0.05, help="How often it may be wrong."),
 )
+looks_option = click.option("--looks", type=int, default=10, help="The most looks to plan.")
+
+
+@stop.command(name="plan", no_args_is_help=True)
+@click.option("--found", type=int, required=True, help="Relevant items that the review has found.")
+@click.option("--rest", type=int, required=True, help="How many items were not reviewed.")
+@test_options
+@looks_option
+def plan_stop(**given: Any) -> None:
+    """The looks that a test would take, and how likely each is to be the last. Nothing is drawn.
+
+    \b
+    Example:
+      surelist stop plan --found 195 --rest 8000 --recall 0.95
+    """
+    click.echo(workflows.labelling.plan_stop(**given))
 
 
 @stop.command(name="start", no_args_is_help=True)
@@ -224,7 +240,7 @@ test_options = flags.stacked(
     "decisions: 1 relevant, 0 not, blank for what was not reviewed.",
 )
 @test_options
-@click.option("--looks", type=int, default=10, help="The most looks to plan.")
+@looks_option
 @flags.new_state
 def start_stop(rest: Path, output: Path, json_: bool, **options: Any) -> None:
     """Plan the looks at REST, a table of everything that was not reviewed, and draw from it.

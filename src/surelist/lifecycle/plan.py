@@ -88,7 +88,7 @@ class Plan(Displayed, Struct, frozen=True):
     enough : int, optional
         The size from which on one more label saves less than one review over these pools.
     unit, measure : str
-        What calibration sizes count (rows or labels), and what the table measures.
+        What calibration sizes count, and what the table measures.
     start : float, optional
         Of a precision: where its walk should begin.
     collection : int, optional
@@ -113,7 +113,7 @@ class Plan(Displayed, Struct, frozen=True):
     needed: tuple[Needed, ...]
     pools: int
     enough: int | None
-    unit: str = "rows"  # of calibration: rows, or labels of a collection
+    unit: str = "rows"  # of calibration: rows, or whole pools
     measure: str = "list"  # in the table: how long lists are, how many are certified, or left to people
     start: float | None = None  # of a precision promise: where its walk should begin
     collection: int | None = None  # candidates, where the promise is about these alone
@@ -150,7 +150,7 @@ class Plan(Displayed, Struct, frozen=True):
 
     def describe(self, paper: bool = False) -> str:
         """The recommendation, what it rests on, the table, and what is enough; ``paper``: its rule too."""
-        per = "per pool" if self.target.pool else "per 100 candidates"
+        per = "per pool" if self.target.pool or self.target.whole_pools else "per 100 candidates"
         if self.collection is not None:
             per = f"of {self.collection:,} candidates"
         asked = f"{self.target.describe()}, alpha {self.alpha:g}."

@@ -57,9 +57,10 @@ def plan(
         A guess: the share of qualified candidates and the score's area under the ROC curve,
         under the binormal model.
     pilot
-        Instead of a guess: (scores, labels) of a pilot sample.
+        Instead of a guess: (scores, labels) of a pilot sample; with whole pools as units (scores, labels,
+        pools).
     sizes
-        Calibration sizes to tabulate; with ``collection``, numbers of labels.
+        Calibration sizes to tabulate: rows, or labelled pools; with ``collection``, numbers of labels.
     pools
         How many pools will be screened: beyond ``Plan.enough`` rows one more label saves less
         than one review over all of them.

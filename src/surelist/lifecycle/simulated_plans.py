@@ -26,6 +26,7 @@ from surelist.lifecycle.labelling_design import Fetched, LabelRequest
 from surelist.lifecycle.labelling_recall import at_best
 from surelist.lifecycle.labelling_state import DESIGNS
 from surelist.lifecycle.plan import PER, Needed, Plan, PlanRequest, PlanRow, Population, RateByShare
+from surelist.lifecycle.pool_plans import plan_pools
 from surelist.promises import kinds
 from surelist.promises.evidence import Evidence, RowColumns
 from surelist.promises.kinds.precision import STARTS, grid
@@ -66,6 +67,8 @@ def plan_special(asked: PlanRequest, *, labelling: bool) -> Plan:
             "goes with promises of rows that labels can be chosen for; leave it out, or for a recall or a "
             f"precision of one collection give {option('collection')}, how many candidates it has.",
         )
+    if target.whole_pools:
+        return plan_pools(asked)
     best, _, _, basis = asked.populations()
     more: dict[str, Any] = {}
     if target.three_ways:

@@ -7,6 +7,7 @@ Sizes of the looks are in ``bounds.stop_sample``.
 
 from __future__ import annotations
 
+import math
 import textwrap
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -18,7 +19,7 @@ from surelist import _check as check
 from surelist._arrays import Ints
 from surelist._files import Chance, Count, hold
 from surelist._randomness import fresh_generator
-from surelist.bounds.stop_sample import RestLooks, most_left, rest_looks
+from surelist.bounds.stop_sample import RestLooks, certified_by, most_left, rest_looks
 from surelist.drawing import Display, axes
 from surelist.errors import InvalidInput
 from surelist.lifecycle.labelling_start import marks_of
@@ -352,6 +353,25 @@ class StopTest(DrawnTest[StopState]):
             f"{counted(len(made), 'label')} corrected, on record: {', '.join(named)}. A label "
             "that is not relevant after all stays a hit of the looks it was counted in."
         ]
+
+
+def plan_stop(found: int, rest: int, recall: float, *, alpha: float = 0.05, looks: int = LOOKS) -> str:
+    """The looks that would be planned, and how likely each is to be the last, before anything is drawn."""
+    plan = _plan(found, rest, check.as_alpha(recall, "recall"), check.as_level(alpha), looks)
+    half = (1 + recall) / 2
+    cases = [left for left in sorted({0, math.floor(found * (1 - half) / half)}) if left <= rest]
+    chances = [certified_by(rest, left, plan.sizes) for left in cases]
+    heads = "".join(f"{f'if {left:,} left':>16}" for left in cases)
+    lines = [
+        f"Recall {percent(recall)}, wrong with probability at most {percent(alpha)} over the draw; "
+        f"{found:,} relevant found, {counted(rest, 'item')} not reviewed.",
+        "Chance to be certified by each look, if so many relevant items are left:",
+    ]
+    table = [f"{'items drawn':>12}{'hits at most':>14}{heads}"]
+    for look, size in enumerate(plan.sizes):
+        reached = "".join(f"{f'{100 * each[look]:.0f}%':>16}" for each in chances)
+        table.append(f"{size:>12,}{look:>14,}{reached}")
+    return "\n".join([filled(lines), *table])
 
 
 def _plan(found: int, rest: int, recall: float, alpha: float, looks: int) -> RestLooks:

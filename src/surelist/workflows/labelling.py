@@ -15,7 +15,7 @@ from surelist._names import option
 from surelist.errors import InvalidInput
 from surelist.lifecycle import validation
 from surelist.lifecycle.labelling import Labelling
-from surelist.lifecycle.stopping import StopTest
+from surelist.lifecycle.stopping import StopTest, plan_stop as plan_stop
 from surelist.lifecycle.validation import Validation
 from surelist.promises.policy import Policy
 from surelist.tables.arrays import read_text

@@ -318,6 +318,7 @@ class PoolAverage(OnAverage, tag="pool-average", frozen=True):
     help = "At least K qualified on average over whole pools; needs the pool column."
     flags = (("pool_average", "k"),)
     whole_pools = True
+    planned = True
 
     proved_with = (
         Proved("pools", labels=("missing",), scores=SEVERAL),

@@ -91,6 +91,7 @@ class NextPool(Promise, tag="next-pool", kw_only=True, frozen=True):
     about = About.POOL
     rules = ("exact", "pac")
     whole_pools = True
+    planned = True
     needs = Needs.POOLS
 
     proved_with = (
