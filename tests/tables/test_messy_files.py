@@ -10,6 +10,7 @@ import pytest
 import xlsxwriter
 
 import surelist as sl
+from surelist.tables.csv_text import TOTALS, require_no_total
 from surelist.tables.profile import profile
 from surelist.tables.sources import open_table
 from tests.helpers.workbooks import ods, xls
@@ -92,7 +93,7 @@ def test_errors_stop_a_calibration_as_empty_cells_do(tmp_path):
         calibrate(excel_errors(tmp_path / "again.xlsx", made), sheet="S")
 
 
-# -- names
+# -- names and totals
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -106,6 +107,32 @@ def test_a_name_twice_in_a_csv_is_refused_and_not_the_first_taken(tmp_path, engi
     written(folder / "b.csv", "score,score", ["0.1,1"])
     with pytest.raises(sl.InvalidInput, match=r"b\.csv: the column name 'score' appears twice"):
         open_table(folder, engine)
+
+
+@pytest.mark.parametrize("word", ["Total", " TOTAL: ", "Summe", "Mittelwert", "Grand total", "average"])
+def test_a_total_below_the_data_is_no_candidate(tmp_path, word):
+    total = [word, sum(SCORES), 1]
+    said = f"the last row looks like a total, not like a candidate: it begins with {word.strip()!r}"
+    path = book(tmp_path / "a.xlsx", {"S": [*rows(float), [], total]})
+    assert f"row {len(SCORES) + 3}: {said}" in refused(path)
+    for ending in ("", "\n", "\n\n  \n"):
+        path = written(tmp_path / "a.csv", "id,score,label", [*lines(), ",".join(map(str, total)) + ending])
+        assert said in refused(path)
+    path.write_text("\r\n".join(["id;score;label", "c1;0,5;1", f"{word};0,5;1"]), encoding="utf-16")
+    assert said in refused(path)
+
+
+def test_candidates_who_are_called_so_are_not_refused():
+    for row in (["Totalis"], ["c1", "total"], [3.0, "sum"], [], ["", None]):
+        require_no_total(row, "x")
+    with pytest.raises(sl.InvalidInput):
+        require_no_total([None, "", "Total"], "x")
+    assert all(word == word.casefold().strip() for word in TOTALS)
+
+
+def test_a_file_of_names_alone_has_no_last_row(tmp_path):
+    path = written(tmp_path / "a.csv", "Total,score,label", [])
+    assert open_table(path).columns == ["Total", "score", "label"]
 
 
 # -- labels

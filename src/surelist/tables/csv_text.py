@@ -25,6 +25,7 @@ LONGEST_NAME = 131_072  # characters; Python's csv module reads no longer cells
 MOST_TITLES = 10  # lines above the column names
 NUMBER = re.compile(r"[-+]?[\d.,'\s]+%?\s*$")
 _START = 1 << 20
+_END = 1 << 16
 _LOOKED_AT = 16 << 20  # bytes that are decoded to see whether they are UTF-8
 _UTF16 = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
@@ -38,6 +39,12 @@ _NO_TEXT = {
     b"\xd0\xcf\x11\xe0": "an old Excel workbook",
     b"PAR1": "a Parquet file",
     b"%PDF": "a PDF",
+}
+TOTALS = {
+    "grand total",
+    *["total", "totals", "subtotal", "sum", "average", "mean", "median", "count", "overall"],
+    *["summe", "gesamt", "gesamtsumme", "zwischensumme", "mittelwert", "durchschnitt", "anzahl"],
+    *["somme", "moyenne", "totale", "somma", "media", "promedio", "suma", "totaal", "gemiddelde"],
 }
 
 
@@ -202,7 +209,7 @@ def names_in(path: str, origin: Origin) -> list[str]:
 
 
 def require_whole(path: str, origin: Origin) -> None:
-    """Refuse what engines read without a word: a column name twice."""
+    """Refuse what engines read without a word: a column name twice, and a total below the data."""
     names: list[str] = []
     with suppress(InvalidInput):
         names = [each.strip() for each in names_in(path, origin)]
@@ -215,6 +222,31 @@ def require_whole(path: str, origin: Origin) -> None:
             "file",
             f"{path}: the column name {alike} appears twice, in columns "
             f"{' and '.join(str(at + 1) for at in places)}. Give each column its own name.",
+        )
+    if names and not path.lower().endswith(".gz"):
+        require_no_total(_last_row(path, origin), path)
+
+
+def _last_row(path: str, origin: Origin) -> list[str]:
+    """The last line that holds something, where it is not the line of names."""
+    with bytes_of(path) as file:
+        size = file.seek(0, io.SEEK_END)
+        file.seek(max(0, size - _END))
+        end = file.read()
+    lines = [line for line in end.decode(origin.encoding, errors="replace").splitlines() if line.strip()]
+    with suppress(csv.Error):
+        return next(csv.reader(lines[origin.header :][-1:], delimiter=origin.delimiter), [])
+    return []
+
+
+def require_no_total(last: Sequence[object], where: str) -> None:
+    """Refuse a last row whose first filled cell is a word for a total."""
+    first = next((cell for cell in last if cell is not None and cell != ""), None)
+    if isinstance(first, str) and first.strip(" \u00a0:").casefold() in TOTALS:
+        raise InvalidInput(
+            where,
+            "the last row looks like a total, not like a candidate: it begins with "
+            f"{first.strip()!r}. Delete that row; if it is a candidate, rename it.",
         )
 
 

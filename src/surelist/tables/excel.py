@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from surelist._names import option
 from surelist.errors import InvalidInput, MissingDependency
-from surelist.tables.csv_text import MOST_TITLES, NUMBER
+from surelist.tables.csv_text import MOST_TITLES, NUMBER, require_no_total
 from surelist.tables.hints import Origin
 from surelist.tables.numbers import Ambiguous, decide, shapes_of
 
@@ -208,6 +208,8 @@ def _parsed(
     letters = [xl_col_to_name(first + at) for at in kept]
     titles = _titles([filled[top][at] for at in kept], [f"{each}{top}" for each in letters], where)
     columns = [[row[at] for row in rows] for at in kept]
+    if len(rows) > 1:
+        require_no_total([rows[-1][at] for at in kept], f"{where}, row {max(filled):,}")
     skipped = tuple(number for number in range(top + 1, max(filled)) if number not in filled)
     shown = _formats(path, name, top)
     formats = {title: shown[each] for title, each in zip(titles, letters, strict=True) if each in shown}
