@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
 BEGAN  := $(shell date +%s)
-WORKERS = -n 3 --dist worksteal  # for two cores: a third of the time they wait for Spark, the browser or the service; neighbours share one
+WORKERS = -n 4 --dist worksteal  # for two cores: half of the time they wait for Spark, the browser or the service; neighbours share one
 PIP     = $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 unexport PYTHONDONTWRITEBYTECODE  # many processes start: each would compile everything again
 
