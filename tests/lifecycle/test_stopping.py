@@ -190,6 +190,10 @@ def test_a_correction_before_its_look_replaces_the_label_and_is_on_record(tmp_pa
     assert f"item {items[2]} from missing to not relevant" in said
     with pytest.raises(sl.InvalidInput, match=f"item {items[3]} has no label yet"):
         again.correct([items[3]], [1])
+    with pytest.raises(sl.InvalidInput, match="an item is given twice"):
+        again.correct([items[0], items[0]], [1, 0])
+    with pytest.raises(sl.InvalidInput, match="items: expected row numbers, got None"):
+        again.correct(None, [1])
     text = json.loads(path.read_text())
     text["corrected"][0]["row"] = items[3]
     path.write_text(json.dumps(text))

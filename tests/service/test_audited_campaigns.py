@@ -83,7 +83,7 @@ def test_an_audited_campaign_by_page_is_that_of_the_library_with_the_draws_on_re
     assert state["audit_rate"] == 0.25
     assert state["sentence"] == mine.monitor.in_a_sentence()
     page = team.ann.get(address).text
-    assert "It changes at updates, and may fall." in page
+    assert "The threshold changes at updates, and may fall." in page
     assert "Drawn besides" in page
     assert "of the others for an audit, in the campaign" in team.ann.get("/record").text
     assert verify(team.runtime.registry.database).intact

@@ -188,13 +188,13 @@ def spelled(mark: str) -> str:
     return {"0": "not qualified", "1": "qualified", MISSING: "said not to come"}[mark]
 
 
-def as_rows(rows: Any) -> list[int]:
+def as_rows(rows: Any, name: str = "rows") -> list[int]:
     """Row numbers, from an array or any sequence."""
     try:
         given = [*map(check.plain, rows.tolist() if hasattr(rows, "tolist") else rows)]
     except TypeError:  # one number is no sequence, nor is None
-        raise InvalidInput("rows", expected="row numbers", got=repr(rows)) from None
+        raise InvalidInput(name, expected="row numbers", got=repr(rows)) from None
     for each in given:
         if isinstance(each, bool) or not isinstance(each, int):
-            raise InvalidInput("rows", expected="row numbers", got=repr(each))
+            raise InvalidInput(name, expected="row numbers", got=repr(each))
     return given

@@ -22,7 +22,7 @@ from surelist._randomness import fresh_generator
 from surelist.bounds.stop_sample import RestLooks, certified_by, most_left, rest_looks
 from surelist.drawing import Display, axes
 from surelist.errors import InvalidInput
-from surelist.lifecycle.labelling_start import marks_of
+from surelist.lifecycle.labelling_start import as_rows, marks_of
 from surelist.lifecycle.state import Correction, Positive, Saved, State, verify_corrections
 from surelist.promises.phrases import counted, percent, percent_down
 
@@ -239,8 +239,10 @@ class StopTest(DrawnTest[StopState]):
         which may withdraw a certificate; one that is not relevant after all stays a hit of that look, and is
         no longer counted as found [theory: stop-test].
         """
-        numbers = [check.plain(item) for item in (items.tolist() if hasattr(items, "tolist") else items)]
+        numbers = as_rows(items, "items")
         marks = marks_of(labels, len(numbers))
+        if len(set(numbers)) < len(numbers):
+            raise InvalidInput("items", "an item is given twice; give each item once.")
         place = {item: at for at, item in enumerate(self._state.order[: self.drawn])}
         for item in numbers:
             if item not in place:
