@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import polars as pl
 import pytest
 
 import surelist as sl
@@ -30,6 +31,9 @@ def test_beside_the_list_of_another_file_a_promise_about_the_collection_is_not_r
     assert policy.promise_of(None) == policy.promise
     assert policy.two_lines_of(None) == policy.two_lines
     assert "without candidates" in policy.promise_of(0)
+    other = pl.DataFrame({"score": [0.1, 0.9]})
+    with pytest.warns(sl.PoolWarning, match="Nothing is promised of other candidates"):
+        sl.select_table(other, policy, score="score")
 
 
 def test_beside_a_list_a_promise_about_the_population_is_repeated():

@@ -79,7 +79,8 @@ def select(
         click.echo("\n".join(lines), err=True)
         for each in done.warnings:
             flags.warn(each)
-        click.echo(policy.promise_of(done.candidates), err=True)
+        if not policy.of_collection:  # of whom nothing is promised, as was said already
+            click.echo(policy.promise_of(done.candidates), err=True)
     return found
 
 

@@ -9,13 +9,14 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
+from warnings import warn
 
 import numpy as np
 from msgspec.structs import replace
 
 from surelist import _check as check
 from surelist._check import Dialect, OnBadRows
-from surelist.errors import InvalidInput
+from surelist.errors import InvalidInput, PoolWarning
 from surelist.filters import LISTS
 from surelist.promises import pool_checks
 from surelist.promises.conditions import refuse_earlier
@@ -106,6 +107,8 @@ def select_table(
         raise InvalidInput("group", "this policy has one cutoff for everybody; leave it out.")
     names["id"] = (id or remembered.get("id")) if policy.salt_hash is not None else id
     how = read or PLAIN
+    if policy.of_collection:
+        warn(policy.promise_of(1), PoolWarning, stacklevel=2)
     opened = open_table(table, how.engine, how.spark_master, progress, how.hints)
     names["pool"] = _pool_column(policy, pool, opened.titles.__contains__)
     if policy.of_one_pool:
