@@ -107,8 +107,6 @@ def select_table(
         raise InvalidInput("group", "this policy has one cutoff for everybody; leave it out.")
     names["id"] = (id or remembered.get("id")) if policy.salt_hash is not None else id
     how = read or PLAIN
-    if policy.of_collection:
-        warn(policy.promise_of(1), PoolWarning, stacklevel=2)
     opened = open_table(table, how.engine, how.spark_master, progress, how.hints)
     names["pool"] = _pool_column(policy, pool, opened.titles.__contains__)
     if policy.of_one_pool:
@@ -118,6 +116,8 @@ def select_table(
         opened, policy.filter, names=names, output=output, on_bad_rows=on_bad_rows, reason=reason, rank=rank,
         marks=pool_checks.marks_of(policy),
     )  # fmt: skip
+    if policy.of_collection:
+        warn(policy.promise_of(done.candidates), PoolWarning, stacklevel=2)
     sizes: dict[str | None, tuple[int, int]] = {None: (done.candidates, done.shortlisted)}
     sizes.update(done.groups)
     counted = done.scores.groups if done.scores is not None else {}
