@@ -122,6 +122,12 @@ def test_a_plan_with_an_impossible_share_is_refused(given, said, capsys):
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("found", "rest", "name"), [("-1", "100", "--found"), ("5", "0", "rest")])
+def test_a_plan_of_impossible_numbers_is_refused(found, rest, name, capsys):
+    assert run(["stop", "plan", "--found", found, "--rest", rest, "--recall", "0.9"]) == 2
+    assert name in capsys.readouterr().err
+
+
 def test_more_looks_than_can_be_planned_are_refused(capsys):
     plan = ["stop", "plan", "--found", "195", "--rest", "8000", "--recall", "0.95", "--looks", "101"]
     assert run(plan) == 2

@@ -377,7 +377,8 @@ def plan_stop(found: int, rest: int, recall: float, *, alpha: float = 0.05, look
 
 
 def _plan(found: int, rest: int, recall: float, alpha: float, looks: int) -> RestLooks:
-    looks = check.as_count(looks, "looks")
+    looks, rest = check.as_count(looks, "looks"), check.as_count(rest, "rest")
+    found = check.as_count(found, "found", least=0)
     if looks > MOST_LOOKS:
         raise InvalidInput("looks", expected=f"at most {MOST_LOOKS:,} looks", got=f"{looks:,}")
     return rest_looks(found, rest, check.as_fraction(recall, "recall"), alpha, looks)
